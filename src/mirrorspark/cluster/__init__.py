@@ -1,1 +1,1 @@
-"""TODO"""
+"""Talking to one cluster: the only room that opens a socket to Kafka."""

@@ -1,0 +1,310 @@
+"""Appending carried batches: through each partition's leader, in order, bounded in flight, sent again when in doubt.
+
+A partition's batches wait in its ``AppendQueue``. Requests take one batch from each ready queue of a broker; a lost
+connection or a moved leader puts what was unanswered back to the front with its sequence unchanged, and the broker tells
+repeats by producer id, epoch and sequence. What cannot be helped by trying again goes to ``on_refused``.
+Called by the carrying loop, on its event loop; cost per request and per batch, never per record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Protocol
+
+from mirrorspark.cluster.broker_errors import ErrorCode, is_retriable
+from mirrorspark.cluster.buffer_pool import PooledBuffer
+from mirrorspark.cluster.cluster_client import ClusterClient
+from mirrorspark.cluster.connection import Connection
+from mirrorspark.errors import ClusterError
+from mirrorspark.names import TopicPartition
+from mirrorspark.wire.messages.produce import (
+    PRODUCE_API_KEY,
+    PRODUCE_VERSION_MAX,
+    PRODUCE_VERSION_MIN,
+    Appended,
+    decode_produce,
+    encode_produce,
+)
+
+__all__ = ["AppendQueue", "BatchAppender", "Outgoing"]
+
+BATCHES_IN_FLIGHT_MAX = 5
+"""For each partition: what a broker remembers of a producer, and so what may be sent again safely."""
+RELOCATE_PAUSE_S = 0.1
+
+
+class Outgoing(Protocol):
+    """A batch that is ready to go: stamped bytes. ``request`` belongs to the appender."""
+
+    buffer: memoryview
+    size: int
+    request: object
+
+
+class AppendQueue:
+    """One target partition's batches: ``waiting`` to be sent, ``in_flight`` sent and unanswered."""
+
+    __slots__ = ("admitted", "at", "blocked", "in_flight", "listed", "locating", "outstanding", "waiting")
+
+    def __init__(self, at: TopicPartition) -> None:
+        self.at = at
+        self.waiting: deque[Outgoing] = deque()
+        self.in_flight: deque[Outgoing] = deque()
+        self.listed = False
+        self.locating = False
+        self.blocked = False  # refused by the target; somebody must decide
+        self.admitted = True  # False: not (yet) part of the open transaction
+        self.outstanding = 0
+        """Requests with a batch of this queue that are unanswered: their bytes may still be on the way out."""
+
+    def rewind(self) -> None:
+        """Everything unanswered goes back to the front, in order."""
+        while self.in_flight:
+            batch = self.in_flight.pop()
+            batch.request = None
+            self.waiting.appendleft(batch)
+
+    @property
+    def sendable(self) -> bool:
+        return bool(self.waiting) and len(self.in_flight) < BATCHES_IN_FLIGHT_MAX and not self.blocked and self.admitted
+
+
+class _Request:
+    __slots__ = ("batches", "link", "node", "sent_at")
+
+    def __init__(self, node: _Node, link: Connection) -> None:
+        self.node = node
+        self.link = link
+        self.sent_at = time.monotonic()
+        self.batches: dict[TopicPartition, tuple[AppendQueue, Outgoing]] = {}
+
+
+class _Node:
+    """One target broker: queues ready for it, and the requests that are out, oldest first."""
+
+    __slots__ = ("connecting", "link", "node", "out", "ready", "wake")
+
+    def __init__(self, node: int) -> None:
+        self.node = node
+        self.ready: deque[AppendQueue] = deque()
+        self.out: deque[_Request] = deque()
+        self.link: Connection | None = None
+        self.connecting = False
+        self.wake: asyncio.TimerHandle | None = None
+
+
+class BatchAppender:
+    def __init__(
+        self,
+        client: ClusterClient,
+        *,
+        request_bytes_max: int,
+        requests_in_flight_max: int,
+        timeout_ms: int,
+        on_appended: Callable[[AppendQueue, Outgoing, int], None],
+        on_refused: Callable[[AppendQueue, Appended], None],
+        transactional_id: str | None = None,
+    ) -> None:
+        self._client = client
+        self._request_bytes_max = request_bytes_max
+        self._requests_in_flight_max = min(requests_in_flight_max, BATCHES_IN_FLIGHT_MAX)
+        self._timeout_ms = timeout_ms
+        self._on_appended = on_appended
+        self._on_refused = on_refused
+        self._transactional_id = transactional_id
+        self._nodes: dict[int, _Node] = {}
+        self._lost: set[AppendQueue] = set()
+        self._locator: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
+        self.troubles: dict[TopicPartition, str] = {}
+        """Partitions that cannot be appended to right now, and why; they are tried again until it works."""
+
+    def offer(self, queue: AppendQueue) -> None:
+        """The queue has something to send (or may have)."""
+        if queue.listed or queue.locating or not queue.sendable:
+            return
+        leader = self._client.leader(queue.at)
+        if leader is None:
+            self._locate(queue, "no leader")
+            return
+        node = self._nodes.get(leader.node)
+        if node is None:
+            node = self._nodes[leader.node] = _Node(leader.node)
+        queue.listed = True
+        node.ready.append(queue)
+
+    def pump(self) -> None:
+        """Send what may be sent now. Called after a round of offers."""
+        for node in self._nodes.values():
+            if node.ready:
+                self._pump(node)
+
+    def close(self) -> None:
+        self._closed = True
+        for task in [*self._tasks, *([self._locator] if self._locator else [])]:
+            task.cancel()
+        for node in self._nodes.values():
+            if node.wake:
+                node.wake.cancel()
+
+    def _pump(self, node: _Node) -> None:
+        link = node.link
+        if link is None or link.closed is not None:
+            self._connect(node)
+            return
+        if link.throttled_until > (now := time.monotonic()):
+            if node.wake is None:
+                node.wake = asyncio.get_running_loop().call_later(link.throttled_until - now, self._wake, node)
+            return
+        while node.ready and len(node.out) < self._requests_in_flight_max:
+            self._send(node, link)
+
+    def _wake(self, node: _Node) -> None:
+        node.wake = None
+        self._pump(node)
+
+    def _send(self, node: _Node, link: Connection) -> None:
+        request = _Request(node, link)
+        topics: dict[str, list[tuple[int, memoryview]]] = {}
+        size = 0
+        ready = node.ready
+        for _ in range(len(ready)):
+            queue = ready[0]
+            if not queue.sendable:
+                ready.popleft().listed = False
+                continue
+            batch = queue.waiting[0]
+            if size and size + batch.size > self._request_bytes_max:
+                break
+            ready.popleft()
+            queue.waiting.popleft()
+            queue.in_flight.append(batch)
+            queue.outstanding += 1
+            batch.request = request
+            at = queue.at
+            request.batches[at] = (queue, batch)
+            listed = topics.get(at.topic)
+            if listed is None:
+                topics[at.topic] = [(at.partition, batch.buffer)]
+            else:
+                listed.append((at.partition, batch.buffer))
+            size += batch.size
+            if queue.sendable:
+                ready.append(queue)
+            else:
+                queue.listed = False
+        if not topics:
+            return
+        version = link.version(PRODUCE_API_KEY, PRODUCE_VERSION_MIN, PRODUCE_VERSION_MAX, "Produce")
+        body = encode_produce(topics, timeout_ms=self._timeout_ms, transactional_id=self._transactional_id)
+        node.out.append(request)
+        future = link.send_raw(PRODUCE_API_KEY, version, False, body)
+        future.add_done_callback(lambda done: self._answered(request, version, done))
+
+    def drop_frozen(self) -> None:
+        """A frozen broker answers nothing: give up connections whose oldest request is too old. Called every second."""
+        oldest_allowed = time.monotonic() - self._timeout_ms / 1000 - 5.0
+        for node in self._nodes.values():
+            if node.link is not None and node.out and node.out[0].sent_at < oldest_allowed:
+                node.link.close()
+
+    def _answered(self, request: _Request, version: int, done: asyncio.Future[PooledBuffer]) -> None:
+        node = request.node
+        if node.link is request.link:
+            node.out.remove(request)
+        for queue, _ in request.batches.values():
+            queue.outstanding -= 1
+        if self._closed:
+            return
+        if done.cancelled() or done.exception() is not None:
+            why = str(done.exception()) if not done.cancelled() else "cancelled"
+            for queue, batch in request.batches.values():
+                if batch.request is request:
+                    queue.rewind()
+                    self._locate(queue, why)
+            return
+        buffer = done.result()
+        results, throttle_ms = decode_produce(version, buffer.view)
+        buffer.release()
+        if throttle_ms and node.link is not None:
+            node.link.throttled_until = time.monotonic() + throttle_ms / 1000
+        for result in results:
+            queue, batch = request.batches[TopicPartition(result.topic, result.partition)]
+            if batch.request is not request:
+                continue  # put back since; its repeat will be answered
+            self._settle(queue, batch, result)
+        self._pump(node)
+
+    def _settle(self, queue: AppendQueue, batch: Outgoing, result: Appended) -> None:
+        code = result.error_code
+        if code == ErrorCode.NONE:
+            first = queue.in_flight.popleft()
+            assert first is batch, f"{queue.at}: answers out of order"
+            batch.request = None
+            if self.troubles:
+                self.troubles.pop(queue.at, None)
+            self._on_appended(queue, batch, result.base_offset)
+            if queue.waiting:
+                self.offer(queue)
+        elif is_retriable(code) and code != ErrorCode.CORRUPT_MESSAGE:
+            queue.rewind()
+            self._locate(queue, result.error_message or f"error {code}")
+        else:
+            queue.rewind()
+            queue.blocked = True
+            self._on_refused(queue, result)
+
+    def _connect(self, node: _Node) -> None:
+        if node.connecting or self._closed:
+            return
+        node.connecting = True
+        self._spawn(self._open(node))
+
+    async def _open(self, node: _Node) -> None:
+        try:
+            node.link = await self._client.connection(node.node, "produce")
+            node.out.clear()
+        except ClusterError as error:
+            stranded, node.ready = node.ready, deque()
+            for queue in stranded:
+                queue.listed = False
+                self._locate(queue, str(error))
+            return
+        finally:
+            node.connecting = False
+        self._pump(node)
+
+    def _locate(self, queue: AppendQueue, why: str) -> None:
+        """Look the leader up anew, then offer again; waits as long as it takes, with ``troubles`` telling."""
+        if self._closed or queue.locating:
+            return
+        queue.locating = True
+        self._lost.add(queue)
+        self.troubles[queue.at] = why
+        if self._locator is None or self._locator.done():
+            self._locator = asyncio.ensure_future(self._locate_lost())
+
+    async def _locate_lost(self) -> None:
+        while self._lost:
+            await asyncio.sleep(RELOCATE_PAUSE_S)
+            try:
+                await self._client.refresh(sorted({queue.at.topic for queue in self._lost}))
+            except ClusterError:
+                continue  # told by ``troubles``; there is nobody else to ask
+            found = [queue for queue in self._lost if self._client.leader(queue.at) is not None]
+            for queue in found:
+                self._lost.discard(queue)
+                queue.locating = False
+                self.offer(queue)
+                if not queue.sendable:
+                    self.troubles.pop(queue.at, None)
+            self.pump()
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task: asyncio.Task[None] = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,60 @@
+"""Receive buffers that are used again: no page faults per answer, and a count of what is in use.
+
+Used by the fetch connections. A buffer goes back when the last batch that lies in it was acknowledged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+__all__ = ["BufferPool", "PooledBuffer"]
+
+SMALL_ANSWER_BYTES = 64 * 1024
+"""Answers up to this size get memory of their own; holding a big buffer for a trickle would waste it."""
+
+
+class PooledBuffer:
+    """One answer's memory, counted by those who still need it."""
+
+    __slots__ = ("_pool", "_storage", "users", "view")
+
+    def __init__(self, pool: BufferPool, storage: bytearray, size: int) -> None:
+        self._pool = pool
+        self._storage = storage
+        self.view = memoryview(storage)[:size]
+        self.users = 1
+
+    def hold(self) -> None:
+        self.users += 1
+
+    def release(self) -> None:
+        self.users -= 1
+        assert self.users >= 0, "buffer released twice"
+        if self.users == 0:
+            self._pool._take_back(self._storage)
+
+
+class BufferPool:
+    """Buffers of one size, at most ``spares_max`` kept; other sizes get memory of their own."""
+
+    def __init__(self, buffer_bytes: int, spares_max: int) -> None:
+        self.buffer_bytes = buffer_bytes
+        self.spares_max = spares_max
+        self.live_bytes = 0
+        self.on_freed: Callable[[], None] | None = None
+        self._spares: list[bytearray] = []
+
+    def take(self, size: int) -> PooledBuffer:
+        if size <= SMALL_ANSWER_BYTES or size > self.buffer_bytes:
+            storage = bytearray(size)
+        else:
+            storage = self._spares.pop() if self._spares else bytearray(self.buffer_bytes)
+        self.live_bytes += len(storage)
+        return PooledBuffer(self, storage, size)
+
+    def _take_back(self, storage: bytearray) -> None:
+        self.live_bytes -= len(storage)
+        if len(storage) == self.buffer_bytes and len(self._spares) < self.spares_max:
+            self._spares.append(storage)
+        if self.on_freed is not None:
+            self.on_freed()

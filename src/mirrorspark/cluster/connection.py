@@ -1,0 +1,282 @@
+"""One connection to one broker: requests go out pipelined, answers come back in order.
+
+Runs on asyncio's loop with plain non-blocking sockets, so that a bulk answer is received straight into its buffer and a
+bulk request is sent from the fetched bytes without a copy. TLS and SASL are behind ``security.Security``.
+Called by ``cluster_client``; nobody else opens sockets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import struct
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
+
+from mirrorspark.cluster.buffer_pool import BufferPool, PooledBuffer
+from mirrorspark.cluster.security import Security
+from mirrorspark.errors import ClusterError, RequestTimedOut, Unreachable
+
+__all__ = ["Connection"]
+
+ANSWER_BYTES_MAX = 512 * 1024 * 1024
+"""A length beyond this is not a Kafka answer (an HTTP server's first bytes read as 1.2 GB)."""
+SOCKET_BUFFER_BYTES = 4 * 1024 * 1024
+SEND_BUFFERS_MAX = 64
+"""Buffers given to one sendmsg call (the kernel allows 1024)."""
+
+_FRAME = struct.Struct(">i")
+_CORRELATION = struct.Struct(">i")
+_HEADER = struct.Struct(">ihhih")
+
+Bytes = bytes | bytearray | memoryview
+
+
+class Connection:
+    """See the module. ``request`` for schema messages, ``send_raw`` for the two bulk ones."""
+
+    def __init__(self, sock: socket.socket, address: str, client_id: str) -> None:
+        self.address = address
+        self.versions: dict[int, tuple[int, int]] = {}
+        self.throttled_until = 0.0
+        self._sock = sock
+        self._tls = isinstance(sock, ssl.SSLSocket)
+        self._client_id = client_id.encode()
+        self._client_name = client_id
+        self._loop = asyncio.get_running_loop()
+        self._correlation = 0
+        self._waiting: deque[tuple[int, asyncio.Future[PooledBuffer]]] = deque()
+        self._outgoing: deque[memoryview] = deque()
+        self._frame = bytearray(4)
+        self._pool = BufferPool(0, 0)
+        self._answer: PooledBuffer | None = None
+        self._unread = memoryview(self._frame)
+        self._writer_registered = False
+        self.closed: ClusterError | None = None
+        self._loop.add_reader(sock.fileno(), self._on_readable)
+
+    @classmethod
+    async def open(cls, host: str, port: int, security: Security, client_id: str, timeout_s: float) -> Connection:
+        """Connect, shake hands, learn the broker's versions, log in. Raises Unreachable or AuthenticationFailed."""
+        address = f"{host}:{port}"
+        loop = asyncio.get_running_loop()
+        try:
+            sock = await loop.run_in_executor(None, _connect, host, port, security, timeout_s)
+        except ssl.SSLError as error:
+            raise Unreachable(
+                f"{address}: the TLS handshake failed ({error.reason or error}); is this a TLS listener, and is the "
+                "truststore right?",
+                address=address,
+            ) from error
+        except OSError as error:
+            raise Unreachable(
+                f"{address}: cannot connect ({error.strerror or error}); check bootstrap.servers and that the broker runs",
+                address=address,
+            ) from error
+        connection = cls(sock, address, client_id)
+        try:
+            await connection._negotiate(timeout_s)
+            await security.authenticate(connection, timeout_s)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def use_pool(self, pool: BufferPool) -> None:
+        self._pool = pool
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._waiting)
+
+    def version(self, api_key: int, ours_min: int, ours_max: int, name: str = "") -> int:
+        """The newest version that both sides know; Unreachable's sibling ClusterError if there is none."""
+        theirs_min, theirs_max = self.versions.get(api_key, (0, -1))
+        best = min(theirs_max, ours_max)
+        if best < max(theirs_min, ours_min):
+            raise ClusterError(
+                f"{self.address}: the broker offers {name or 'API'} versions {theirs_min}..{theirs_max}, "
+                f"mirrorspark knows {ours_min}..{ours_max}",
+                address=self.address,
+                api_key=api_key,
+            )
+        return best
+
+    async def request(self, message: Any, response_class: Any, version: int, timeout_s: float) -> Any:
+        """One schema message and its decoded answer."""
+        message.API_VERSION = version
+        self._correlation += 1
+        message.with_header(correlation_id=self._correlation, client_id=self._client_name)
+        future = self._enqueue([memoryview(message.encode(header=True, framed=True))], self._correlation)
+        answer = await self._await(future, message.name, timeout_s)
+        return response_class.decode(answer.view, version=version, header=True)
+
+    def send_raw(
+        self, api_key: int, version: int, flexible: bool, body: Sequence[Bytes]
+    ) -> asyncio.Future[PooledBuffer]:
+        """A bulk message: header written here, body as given. The answer still begins with its response header."""
+        self._correlation += 1
+        tags = b"\0" if flexible else b""
+        size = 10 + len(self._client_id) + len(tags) + sum(len(part) for part in body)
+        head = _HEADER.pack(size, api_key, version, self._correlation, len(self._client_id)) + self._client_id + tags
+        return self._enqueue([memoryview(head), *(memoryview(part) for part in body)], self._correlation)
+
+    async def _await(self, future: asyncio.Future[PooledBuffer], name: str, timeout_s: float) -> PooledBuffer:
+        try:
+            return await asyncio.wait_for(future, timeout_s)
+        except TimeoutError:
+            error = RequestTimedOut(
+                f"{self.address}: no answer to {name} within {timeout_s:.0f} s", address=self.address
+            )
+            # Answers come in order: after a missing one the rest cannot be told apart, so the connection ends.
+            self.close(error)
+            raise error from None
+
+    async def _negotiate(self, timeout_s: float) -> None:
+        try:
+            answer = await self.request(
+                ApiVersionsRequest(client_software_name="mirrorspark", client_software_version="1"),
+                ApiVersionsResponse,
+                3,
+                timeout_s,
+            )
+            if answer.error_code == 35:  # UNSUPPORTED_VERSION: an old broker; it still answered in version 0
+                answer = await self.request(ApiVersionsRequest(), ApiVersionsResponse, 0, timeout_s)
+        except RequestTimedOut as error:
+            raise Unreachable(
+                f"{self.address}: something listens there but does not speak Kafka (no answer within {timeout_s:.0f} s); "
+                "check the port and security.protocol",
+                address=self.address,
+            ) from error
+        except (ValueError, struct.error, IndexError, TypeError) as error:
+            raise Unreachable(f"{self.address}: that is not a Kafka broker", address=self.address) from error
+        self.versions = {entry.api_key: (entry.min_version, entry.max_version) for entry in answer.api_keys}
+
+    def _enqueue(self, parts: list[memoryview], correlation: int) -> asyncio.Future[PooledBuffer]:
+        future: asyncio.Future[PooledBuffer] = self._loop.create_future()
+        if self.closed is not None:
+            future.set_exception(self.closed)
+            return future
+        self._waiting.append((correlation, future))
+        idle = not self._outgoing
+        self._outgoing.extend(parts)
+        if idle:
+            self._flush()
+        return future
+
+    def _flush(self) -> None:
+        outgoing = self._outgoing
+        try:
+            while outgoing:
+                if self._tls:
+                    sent = self._sock.send(outgoing[0])
+                else:
+                    sent = self._sock.sendmsg([outgoing[i] for i in range(min(len(outgoing), SEND_BUFFERS_MAX))])
+                while sent:
+                    first = outgoing[0]
+                    if sent < len(first):
+                        outgoing[0] = first[sent:]
+                        break
+                    sent -= len(first)
+                    outgoing.popleft()
+                while outgoing and not len(outgoing[0]):
+                    outgoing.popleft()
+        except (BlockingIOError, InterruptedError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
+            if not self._writer_registered:
+                self._writer_registered = True
+                self._loop.add_writer(self._sock.fileno(), self._flush)
+            return
+        except OSError as error:
+            self.close(self._lost(error))
+            return
+        if self._writer_registered:
+            self._writer_registered = False
+            self._loop.remove_writer(self._sock.fileno())
+
+    def _on_readable(self) -> None:
+        try:
+            while self.closed is None:
+                received = self._sock.recv_into(self._unread)
+                if received == 0:
+                    self.close(self._lost(None))
+                    return
+                self._unread = self._unread[received:]
+                if not self._unread and self._part_complete():
+                    return  # a whole answer: let its reader go first
+        except (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return
+        except OSError as error:
+            self.close(self._lost(error))
+
+    def _part_complete(self) -> bool:
+        if self._answer is None:
+            (size,) = _FRAME.unpack(self._frame)
+            if not 4 <= size <= ANSWER_BYTES_MAX:
+                self.close(
+                    Unreachable(
+                        f"{self.address}: that is not a Kafka broker (its answer begins with {bytes(self._frame)!r})",
+                        address=self.address,
+                    )
+                )
+                return True
+            self._answer = self._pool.take(size)
+            self._unread = self._answer.view
+            return False
+        answer, self._answer = self._answer, None
+        self._unread = memoryview(self._frame)
+        self._deliver(answer)
+        # TLS may hold decrypted bytes that the selector cannot see: read on.
+        return not (self._tls and self._sock.pending())  # type: ignore[attr-defined]
+
+    def _deliver(self, answer: PooledBuffer) -> None:
+        (correlation,) = _CORRELATION.unpack_from(answer.view, 0)
+        if not self._waiting or self._waiting[0][0] != correlation:
+            self.close(
+                Unreachable(f"{self.address}: an answer to no request (not a Kafka broker?)", address=self.address)
+            )
+            return
+        _, future = self._waiting.popleft()
+        if future.done():
+            answer.release()
+        else:
+            future.set_result(answer)
+
+    def _lost(self, error: OSError | None) -> Unreachable:
+        why = f"connection lost ({error.strerror or error})" if error else "the broker closed the connection"
+        if not self.versions:
+            why += "; is this a Kafka listener, and does security.protocol fit it?"
+        return Unreachable(f"{self.address}: {why}", address=self.address)
+
+    def close(self, error: ClusterError | None = None) -> None:
+        """End it; every request still waiting fails with ``error``. Calling twice is harmless."""
+        if self.closed is not None:
+            return
+        self.closed = error or Unreachable(f"{self.address}: connection closed", address=self.address)
+        self._loop.remove_reader(self._sock.fileno())
+        self._loop.remove_writer(self._sock.fileno())
+        self._sock.close()
+        self._outgoing.clear()
+        waiting, self._waiting = self._waiting, deque()
+        for _, future in waiting:
+            if not future.done():
+                future.set_exception(self.closed)
+                future.exception()  # those who gave up waiting shall not be reported as forgotten
+
+
+def _connect(host: str, port: int, security: Security, timeout_s: float) -> socket.socket:
+    sock = socket.create_connection((host, port), timeout=timeout_s)
+    try:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BUFFER_BYTES)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BUFFER_BYTES)
+        wrapped = security.wrap(sock, host)
+        wrapped.setblocking(False)
+        return wrapped
+    except BaseException:
+        sock.close()
+        raise

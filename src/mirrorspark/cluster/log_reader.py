@@ -1,0 +1,141 @@
+"""Reading one partition's log by plain fetches, outside any session: offsets, and batches from a given offset on.
+
+For recoveries and small internal topics; the carrying loop uses ``fetch_session``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from kafka.protocol.consumer import ListOffsetsRequest
+
+from mirrorspark.cluster.broker_errors import ErrorCode, broker_error, is_retriable, is_stale_metadata
+from mirrorspark.cluster.cluster_client import ClusterClient, PartitionLeader
+from mirrorspark.cluster.deadline import Deadline
+from mirrorspark.errors import ClusterError, Unreachable
+from mirrorspark.names import TopicPartition
+from mirrorspark.wire.messages.fetch import (
+    FETCH_API_KEY,
+    FETCH_VERSION_BY_NAME_MAX,
+    FETCH_VERSION_MIN,
+    FetchLimits,
+    FetchPartition,
+    decode_fetch,
+    encode_fetch,
+)
+from mirrorspark.wire.record_batch import Batch, split_batches
+
+__all__ = ["EARLIEST", "LATEST", "LogSlice", "list_offset", "read_log"]
+
+EARLIEST = -2
+LATEST = -1
+RETRY_PAUSE_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class LogSlice:
+    """Whole batches from one answer, and where the log stood. Aborted: (producer id, first offset)."""
+
+    batches: list[Batch]
+    log_start: int
+    high_watermark: int
+    last_stable: int
+    aborted: tuple[tuple[int, int], ...]
+
+
+async def read_log(
+    client: ClusterClient,
+    at: TopicPartition,
+    offset: int,
+    *,
+    deadline: Deadline,
+    wait_ms: int = 100,
+    bytes_max: int = 4 * 1024 * 1024,
+    read_committed: bool = False,
+    purpose: str = "walk",
+) -> LogSlice:
+    """One fetch at ``offset``; follows the leader and retries what passes until the deadline. May return no batch."""
+    limits = FetchLimits(wait_ms, 1, bytes_max, bytes_max, read_committed)
+    while True:
+        try:
+            leader = await _leader(client, at)
+            link = await client.connection(leader.node, purpose)
+            version = link.version(FETCH_API_KEY, FETCH_VERSION_MIN, FETCH_VERSION_BY_NAME_MAX, "Fetch")
+            body = encode_fetch(version, limits, {at.topic: [FetchPartition(at.partition, offset)]})
+            future = link.send_raw(FETCH_API_KEY, version, False, [body])
+            answer = await asyncio.wait_for(future, client.request_timeout_s)
+        except TimeoutError:
+            link.close()
+            code = ErrorCode.REQUEST_TIMED_OUT
+        except ClusterError as error:
+            if not error.retriable or deadline.passed:
+                raise
+            code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        else:
+            decoded = decode_fetch(version, answer.view)
+            code = decoded.error_code or decoded.partitions[0].error_code
+            if code == 0:
+                part = decoded.partitions[0]
+                batches = split_batches(part.records, at.topic, at.partition)
+                return LogSlice(
+                    batches, part.log_start_offset, part.high_watermark, part.last_stable_offset, part.aborted
+                )
+        if not is_retriable(code) or deadline.passed:
+            raise broker_error(code, "Fetch", f"{at} at offset {offset}", topic=at.topic, partition=at.partition)
+        await _recover(client, at, code)
+
+
+async def list_offset(client: ClusterClient, at: TopicPartition, which: int, deadline: Deadline) -> int:
+    """The log's EARLIEST or LATEST offset, or the first offset at a timestamp (ms)."""
+    topic_class = ListOffsetsRequest.ListOffsetsTopic
+    while True:
+        request = ListOffsetsRequest(
+            replica_id=-1,
+            isolation_level=0,
+            topics=[
+                topic_class(
+                    name=at.topic,
+                    partitions=[
+                        topic_class.ListOffsetsPartition(
+                            partition_index=at.partition, current_leader_epoch=-1, timestamp=which
+                        )
+                    ],
+                )
+            ],
+        )
+        try:
+            leader = await _leader(client, at)
+            answer = await client.request(request, node=leader.node)
+        except ClusterError as error:
+            if not error.retriable or deadline.passed:
+                raise
+            code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        else:
+            part = answer.topics[0].partitions[0]
+            code = part.error_code
+            if code == 0:
+                return int(part.offset)
+        if not is_retriable(code) or deadline.passed:
+            raise broker_error(code, "ListOffsets", str(at), topic=at.topic, partition=at.partition)
+        await _recover(client, at, code)
+
+
+async def _leader(client: ClusterClient, at: TopicPartition) -> PartitionLeader:
+    leader = client.leader(at)
+    if leader is None:
+        await client.refresh([at.topic])
+        leader = client.leader(at)
+    if leader is None:
+        raise Unreachable(f"{at}: no leader on cluster {client.alias} now", topic=at.topic, partition=at.partition)
+    return leader
+
+
+async def _recover(client: ClusterClient, at: TopicPartition, code: int) -> None:
+    await asyncio.sleep(RETRY_PAUSE_S)
+    if is_stale_metadata(code):
+        try:
+            await client.refresh([at.topic])
+        except ClusterError as error:
+            if not error.retriable:
+                raise

@@ -1,0 +1,56 @@
+"""What must never pass silently, each with a name. An event is shown until somebody acknowledges it.
+
+Lanes and drivers write events to the flow's status topic; log, status and the exit report show them.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict, dataclass, field
+
+__all__ = ["Event", "EventKind"]
+
+
+class EventKind:
+    DATA_GAP = "data.gap"  # source retention passed our position
+    TOPIC_RECREATED = "topic.recreated"  # the source topic was deleted and created again
+    RECORD_TOO_LARGE = "record.too.large"  # the target refuses a record's size
+    SOURCE_TRUNCATED = "source.truncated"  # the source lost records that we had read (unclean leader election)
+    TARGET_TRUNCATED = "target.truncated"  # the target lost records that it had acknowledged
+    BATCH_DAMAGED = "batch.damaged"  # a source batch fails its checksum or cannot be read
+    APPEND_REFUSED = "append.refused"  # the target refuses a batch for another reason
+    FETCH_REFUSED = "fetch.refused"  # the source refuses to give a partition's data
+    FOREIGN_RECORDS = "foreign.records"  # somebody else wrote into the remote topic
+    POSITION_LOST = "position.lost"  # no position and no ledger, yet the target is not empty
+    NO_FENCE = "fence.unavailable"  # the target forbids transactional ids: at least once
+    TOPIC_REFUSED = "topic.refused"  # the target refuses to create or grow a topic
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    kind: str
+    text: str
+    topic: str = ""
+    partition: int = -1
+    offset_first: int = -1
+    offset_last: int = -1
+    waits: bool = False  # whether the partition waits because of it
+    at_ms: int = field(default_factory=lambda: int(time.time() * 1000))
+
+    @property
+    def key(self) -> str:
+        """One event of a kind for each place: a repeat replaces the earlier one, a new range does not."""
+        return f"event/{self.kind}/{self.topic}/{self.partition}/{self.offset_first}"
+
+    def __str__(self) -> str:
+        where = f" {self.topic}-{self.partition}" if self.partition >= 0 else (f" {self.topic}" if self.topic else "")
+        span = f" offsets {self.offset_first}..{self.offset_last}" if self.offset_first >= 0 else ""
+        return f"{self.kind}{where}{span}: {self.text}"
+
+    def to_json(self) -> bytes:
+        return json.dumps(asdict(self), separators=(",", ":")).encode()
+
+    @classmethod
+    def from_json(cls, raw: bytes) -> Event:
+        return cls(**json.loads(raw))

@@ -1,0 +1,135 @@
+"""A Java program as a child process that never outlives us and never hears our Ctrl-C.
+
+Used by ``lab/broker.py`` and ``lab/mirror_maker.py``. A shell starts the program and leaves a watcher behind that
+reads from a pipe of ours: when this process ends in whatever way, the pipe closes and the watcher kills the program.
+That needs no signal set up between fork and exec, which would be unsafe with threads and would fire at the end of the
+*thread* that started the child.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mirrorspark.errors import LabError
+from mirrorspark.java_home import java_home
+from mirrorspark.lab.jars import kafka_class_path
+
+__all__ = ["Child", "JavaProgram"]
+
+STOP_TIMEOUT_S = 30.0
+
+# The watcher leaves quietly when it reads a line, and kills when it reads an end of file. $$ is the program's own id,
+# since exec keeps it.
+_SCRIPT = 'exec 3<&0 </dev/null; (read _ <&3 || kill -9 $$) >/dev/null 2>&1 & exec "$@" 3<&-'
+
+_LOGGING = """\
+status = error
+rootLogger.level = info
+rootLogger.appenderRef.out.ref = out
+appender.out.type = Console
+appender.out.name = out
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = %d{yyyy-MM-dd HH:mm:ss,SSS} %p %m (%c{1})%n
+logger.config.name = org.apache.kafka.common.config
+logger.config.level = warn
+"""
+
+
+class Child:
+    """One running process: signals to it, its end, the last lines of its log."""
+
+    def __init__(self, command: Sequence[str | Path], log: Path, environment: Mapping[str, str]) -> None:
+        self.log = log
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                ["/bin/sh", "-c", _SCRIPT, "child", *command],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **environment},
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    @property
+    def exit_code(self) -> int | None:
+        return self._process.poll()
+
+    def pause(self) -> None:
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """End it at once, as a power cut would; returns when it is gone."""
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+        self._dismiss_watcher()
+
+    def ask_to_stop(self) -> None:
+        """SIGTERM; does not wait. A paused process is resumed first, else it would not hear."""
+        self._signal(signal.SIGCONT)
+        self._signal(signal.SIGTERM)
+
+    def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> bool:
+        """Ask, wait, and kill if asking was not enough. True when it ended by itself."""
+        self.ask_to_stop()
+        try:
+            self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return False
+        self._dismiss_watcher()
+        return True
+
+    def log_tail(self, lines: int = 20) -> str:
+        with self.log.open(errors="replace") as text:
+            return "".join(deque(text, maxlen=lines))
+
+    def _signal(self, number: int) -> None:
+        # Popen asks first whether the process has ended, so a reused id is never hit.
+        self._process.send_signal(number)
+
+    def _dismiss_watcher(self) -> None:
+        assert self._process.stdin is not None
+        if self._process.stdin.closed:
+            return
+        try:
+            self._process.stdin.write(b"done\n")
+            self._process.stdin.close()
+        except BrokenPipeError:
+            # The watcher was killed together with the program's process group.
+            self._process.stdin = None
+
+
+class JavaProgram:
+    """A main class from Kafka's jars, with arguments, heap and log: makes a ``Child`` each time it is started."""
+
+    def __init__(self, main_class: str, arguments: Sequence[str | Path], *, folder: Path, log: Path) -> None:
+        self.main_class = main_class
+        self.arguments = list(arguments)
+        self.folder = folder
+        self.log = log
+
+    def start(self, jvm_flags: Sequence[str]) -> Child:
+        logging = self.folder / "log4j2.properties"
+        logging.write_text(_LOGGING)
+        java = java_home() / "bin" / "java"
+        flags = [*jvm_flags, "-Djava.awt.headless=true", f"-Dlog4j2.configurationFile={logging}"]
+        try:
+            return Child([java, *flags, self.main_class, *self.arguments], self.log, {"CLASSPATH": kafka_class_path()})
+        except OSError as error:
+            raise LabError(f"{java} could not be started: {error}") from error

@@ -1,0 +1,57 @@
+"""The ledger: ranges that say where upstream offsets landed downstream.
+
+A range is dense on both sides: upstream ``first..last`` lies at ``downstream_first`` and on, offset by offset. It grows
+while receipts continue it; a hole, a restart or a marker on the target opens the next one. Ranges come from receipts only.
+Key: remote topic, partition, upstream first. Value: upstream last, downstream first. A tombstone prunes.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from mirrorspark.names import TopicPartition
+
+__all__ = ["LedgerRange", "ledger_entry", "parse_ledger_entry"]
+
+VERSION = 1
+_KEY_TAIL = struct.Struct(">iq")
+_VALUE = struct.Struct(">hqq")
+
+
+@dataclass(slots=True)
+class LedgerRange:
+    upstream_first: int
+    upstream_last: int
+    downstream_first: int
+
+    @property
+    def downstream_last(self) -> int:
+        return self.downstream_first + self.upstream_last - self.upstream_first
+
+    def extend(self, upstream_first: int, upstream_last: int, downstream_first: int) -> bool:
+        """True if the piece continues this range on both sides."""
+        if upstream_first != self.upstream_last + 1 or downstream_first != self.downstream_last + 1:
+            return False
+        self.upstream_last = upstream_last
+        return True
+
+
+def ledger_entry(at: TopicPartition, span: LedgerRange) -> tuple[bytes, bytes]:
+    name = at.topic.encode()
+    key = struct.pack(">h", len(name)) + name + _KEY_TAIL.pack(at.partition, span.upstream_first)
+    return key, _VALUE.pack(VERSION, span.upstream_last, span.downstream_first)
+
+
+def parse_ledger_entry(key: bytes, value: bytes | None) -> tuple[TopicPartition, LedgerRange] | None:
+    """None for a tombstone or bytes of another version."""
+    if value is None or len(value) != _VALUE.size or len(key) < 2:
+        return None
+    (length,) = struct.unpack_from(">h", key, 0)
+    if len(key) != 2 + length + _KEY_TAIL.size:
+        return None
+    partition, first = _KEY_TAIL.unpack_from(key, 2 + length)
+    version, last, downstream = _VALUE.unpack(value)
+    if version != VERSION or last < first:
+        return None
+    return TopicPartition(key[2 : 2 + length].decode(), partition), LedgerRange(first, last, downstream)

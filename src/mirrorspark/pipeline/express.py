@@ -1,0 +1,367 @@
+"""The carrying loop: batches from the source's leaders to the target's, unopened.
+
+One fetch stream per source broker; its next fetch is asked for before the last answer is handled. What was fetched is
+prepared, stamped and put in line for the target; receipts move the tracks. Nothing here touches a single record, and
+everything has a bound: answers in memory, bytes per partition, requests in flight.
+Troubles of a single partition go to ``on_trouble``; the others flow on. Runs on the lane's event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mirrorspark.cluster.batch_appender import AppendQueue, BatchAppender, Outgoing
+from mirrorspark.cluster.broker_errors import ErrorCode, is_retriable, is_stale_metadata
+from mirrorspark.cluster.buffer_pool import PooledBuffer
+from mirrorspark.cluster.cluster_client import ClusterClient
+from mirrorspark.cluster.fetch_session import FetchSession
+from mirrorspark.errors import ClusterError, WireError
+from mirrorspark.names import TopicPartition
+from mirrorspark.pipeline.memory import LaneMemory
+from mirrorspark.pipeline.preparation import prepare
+from mirrorspark.pipeline.track import CarriedBatch, Track, TrackState
+from mirrorspark.settings import FlowSettings
+from mirrorspark.wire.messages.fetch import FetchAnswer, FetchedPartition, FetchLimits
+from mirrorspark.wire.messages.produce import Appended
+from mirrorspark.wire.record_batch import Batch, split_batches
+
+__all__ = ["Express", "Trouble"]
+
+RELOCATE_PAUSE_S = 0.1
+STREAM_PAUSE_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why one partition cannot go on: a code from the source or the target, or damaged bytes."""
+
+    side: str  # "source" or "target"
+    error_code: int = 0
+    text: str = ""
+    log_start: int = -1
+    diverging_end: int = -1
+    damaged: WireError | None = None
+
+
+class Express:
+    def __init__(
+        self,
+        source: ClusterClient,
+        target: ClusterClient,
+        settings: FlowSettings,
+        *,
+        on_trouble: Callable[[Track, Trouble], None],
+        transactional_id: str | None = None,
+    ) -> None:
+        limits = settings.limits
+        self._source = source
+        self._settings = settings
+        self._on_trouble = on_trouble
+        self._transactional = transactional_id is not None
+        answer_bytes = min(limits.fetch_bytes_max, max(1, limits.lane_memory_bytes_max // 4))
+        self.memory = LaneMemory(limits.lane_memory_bytes_max, answer_bytes)
+        self.appender = BatchAppender(
+            target,
+            request_bytes_max=limits.produce_request_bytes_max,
+            requests_in_flight_max=limits.produce_requests_in_flight_max,
+            timeout_ms=limits.produce_timeout_ms,
+            on_appended=self._appended,
+            on_refused=self._refused,
+            transactional_id=transactional_id,
+        )
+        self._tracks: dict[TopicPartition, Track] = {}  # by source partition
+        self._by_remote: dict[TopicPartition, Track] = {}
+        self._sessions: dict[int, FetchSession] = {}
+        self._streams: dict[int, asyncio.Task[None]] = {}
+        self._lost: set[Track] = set()
+        self._locator: asyncio.Task[None] | None = None
+        self._news = asyncio.Event()
+        self._fetch_until = float("inf")
+        self.ended: BaseException | None = None
+        self.uncommitted_bytes = 0
+        self.unadmitted: set[Track] = set()
+        """Tracks with batches in line that the open transaction does not hold yet."""
+        self.data_waiting = asyncio.Event()
+
+    # -- which partitions -------------------------------------------------------------------------------------------
+
+    def add(self, track: Track) -> None:
+        """Begin to carry a track that recovery has put at its position."""
+        assert track.state is TrackState.CARRYING
+        self._tracks[track.source] = track
+        self._by_remote[track.remote] = track
+        self._route(track)
+
+    def hold_back(self, track: Track) -> None:
+        """Stop fetching for this track; what is in line still goes out."""
+        for session in self._sessions.values():
+            session.forget(track.source)
+        self._lost.discard(track)
+
+    def resume(self, track: Track) -> None:
+        """Fetch again from the track's position."""
+        self._route(track)
+
+    def remove(self, track: Track) -> None:
+        self.hold_back(track)
+        self._tracks.pop(track.source, None)
+        self._by_remote.pop(track.remote, None)
+
+    def stop_fetching_at(self, monotonic: float) -> None:
+        """No fetch waits beyond this moment."""
+        self._fetch_until = monotonic
+
+    async def close(self) -> None:
+        """Stop fetching. Fetches on their way are short by now (stop_fetching_at); their connections are kept."""
+        self._fetch_until = min(self._fetch_until, time.monotonic())
+        self._news.set()
+        streams = [*self._streams.values(), *([self._locator] if self._locator else [])]
+        if self._locator:
+            self._locator.cancel()
+        if streams:
+            await asyncio.wait(streams, timeout=self._settings.limits.fetch_wait_ms_max / 1000 + 1.0)
+        for task in streams:
+            task.cancel()
+
+    # -- fetching ---------------------------------------------------------------------------------------------------
+
+    def _route(self, track: Track) -> None:
+        leader = self._source.leader(track.source)
+        if leader is None:
+            self._locate(track)
+            return
+        session = self._sessions.get(leader.node)
+        if session is None:
+            session = self._sessions[leader.node] = FetchSession(self._source, leader.node, self.memory.pool)
+        for other in self._sessions.values():
+            if other is not session:
+                other.forget(track.source)
+        session.want(track.source, track.topic_id, track.fetch_next, leader.epoch, track.fetched_epoch)
+        stream = self._streams.get(leader.node)
+        if stream is None or stream.done():
+            self._streams[leader.node] = asyncio.ensure_future(self._stream(session))
+        self._news.set()
+
+    async def _stream(self, session: FetchSession) -> None:
+        """One source broker, fetch after fetch, until the lane stops fetching."""
+        pending: asyncio.Future[tuple[FetchAnswer, PooledBuffer]] | None = None
+        try:
+            while time.monotonic() < self._fetch_until:
+                if pending is None:
+                    pending = await self._ask_when_possible(session)
+                    continue
+                try:
+                    answer, buffer = await pending
+                except ClusterError:
+                    pending = None
+                    self.memory.arrived()
+                    await self._stream_lost(session)
+                    continue
+                pending = None
+                self.memory.arrived()
+                try:
+                    fetched = self._look(session, answer)
+                    if len(session) and self.memory.has_room and time.monotonic() < self._fetch_until:
+                        pending = await self._ask(session)
+                    self._handle(fetched, buffer)
+                finally:
+                    buffer.release()
+            if pending is not None:
+                _, buffer = await pending
+                buffer.release()
+        except ClusterError:
+            if time.monotonic() < self._fetch_until:
+                await self._stream_lost(session)
+                self._streams[session.node] = asyncio.ensure_future(self._stream(session))
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            self.ended = error
+            raise
+
+    async def _ask_when_possible(
+        self, session: FetchSession
+    ) -> asyncio.Future[tuple[FetchAnswer, PooledBuffer]] | None:
+        if not len(session):
+            self._news.clear()
+            left = self._fetch_until - time.monotonic()
+            try:
+                await asyncio.wait_for(self._news.wait(), min(max(left, 0.0), 1.0))
+            except TimeoutError:
+                pass
+            return None
+        await self.memory.room()
+        try:
+            return await self._ask(session)
+        except ClusterError:
+            await self._stream_lost(session)
+            return None
+
+    async def _ask(self, session: FetchSession) -> asyncio.Future[tuple[FetchAnswer, PooledBuffer]]:
+        limits = self._settings.limits
+        left_ms = (
+            int(max(0.0, self._fetch_until - time.monotonic()) * 1000) if self._fetch_until != float("inf") else 1 << 30
+        )
+        asked = await session.ask(
+            FetchLimits(
+                wait_ms_max=min(limits.fetch_wait_ms_max, left_ms),
+                bytes_min=1,
+                bytes_max=self.memory.answer_bytes_max,
+                partition_bytes_max=min(limits.fetch_partition_bytes_max, self.memory.answer_bytes_max),
+                read_committed=self._settings.read_committed,
+                rack=self._settings.client_rack,
+            )
+        )
+        self.memory.promise()
+        return asked
+
+    def _look(self, session: FetchSession, answer: FetchAnswer) -> list[tuple[Track, FetchedPartition, list[Batch]]]:
+        """Find the whole batches and move the fetch positions, so that the next fetch can go out at once."""
+        fetched = []
+        for part in answer.partitions:
+            name = session.topic_name(part.topic)
+            track = self._tracks.get(TopicPartition(name, part.partition)) if name is not None else None
+            if track is None or track.source not in session:
+                continue
+            if part.error_code or part.diverging_end >= 0:
+                self._fetch_refused(session, track, part)
+                continue
+            track.high_watermark = part.last_stable_offset if self._settings.read_committed else part.high_watermark
+            if part.preferred_replica >= 0 and not len(part.records):
+                self._move_to_replica(session, track, part.preferred_replica)
+                continue
+            try:
+                batches = split_batches(part.records, *track.source)
+            except WireError as error:
+                session.forget(track.source)
+                self._on_trouble(track, Trouble("source", damaged=error))
+                continue
+            batches = [batch for batch in batches if batch.last_offset >= track.fetch_next]
+            if not batches:
+                continue
+            fetched.append((track, part, batches))
+            last = batches[-1]
+            track.fetched_epoch = last.leader_epoch
+            leader = self._source.leader(track.source)
+            epoch = leader.epoch if leader is not None and leader.node == session.node else -1
+            session.want(track.source, track.topic_id, last.next_offset, epoch, last.leader_epoch)
+        return fetched
+
+    def _handle(self, fetched: list[tuple[Track, FetchedPartition, list[Batch]]], buffer: PooledBuffer) -> None:
+        limit = self._settings.limits.partition_memory_bytes_max
+        for track, part, batches in fetched:
+            if track.state is not TrackState.CARRYING:
+                continue
+            try:
+                for item in prepare(batches, track.fetch_next, track.source, aborted=part.aborted, held=buffer):
+                    if isinstance(item, int):
+                        track.skip_to(item)
+                        track.fetch_next = item
+                    else:
+                        track.accept(item, transactional=self._transactional)
+                        track.fetch_next = item.upstream_next
+            except WireError as error:
+                self.hold_back(track)
+                self._on_trouble(track, Trouble("source", damaged=error))
+            if track.unacked_bytes > limit and not track.asleep:
+                track.asleep = True
+                self.hold_back(track)
+            if track.queue.admitted:
+                self.appender.offer(track.queue)
+            else:
+                self.unadmitted.add(track)
+        self.appender.pump()
+        if self.unadmitted:
+            self.data_waiting.set()
+
+    def _fetch_refused(self, session: FetchSession, track: Track, part: FetchedPartition) -> None:
+        session.forget(track.source)
+        code = part.error_code
+        moved = code in (
+            ErrorCode.NOT_LEADER_OR_FOLLOWER,
+            ErrorCode.FENCED_LEADER_EPOCH,
+            ErrorCode.UNKNOWN_LEADER_EPOCH,
+        )
+        if moved or (is_retriable(code) and not is_stale_metadata(code) and code != ErrorCode.CORRUPT_MESSAGE):
+            self._locate(track)
+            return
+        trouble = Trouble("source", code, log_start=part.log_start_offset, diverging_end=part.diverging_end)
+        self._on_trouble(track, trouble)
+
+    def _move_to_replica(self, session: FetchSession, track: Track, node: int) -> None:
+        """The broker says that a replica in our rack has the data: fetch there until it refuses."""
+        if node not in self._source.nodes:
+            return
+        session.forget(track.source)
+        near = self._sessions.get(node)
+        if near is None:
+            near = self._sessions[node] = FetchSession(self._source, node, self.memory.pool)
+        near.want(track.source, track.topic_id, track.fetch_next, -1, track.fetched_epoch)
+        stream = self._streams.get(node)
+        if stream is None or stream.done():
+            self._streams[node] = asyncio.ensure_future(self._stream(near))
+        self._news.set()
+
+    async def _stream_lost(self, session: FetchSession) -> None:
+        session.reset()
+        for at in list(session.partitions()):
+            track = self._tracks.get(at)
+            session.forget(at)
+            if track is not None and track.state is TrackState.CARRYING:
+                self._locate(track)
+        await asyncio.sleep(STREAM_PAUSE_S)
+
+    def _locate(self, track: Track) -> None:
+        self._lost.add(track)
+        track.why = "looking for its leader on the source"
+        if self._locator is None or self._locator.done():
+            self._locator = asyncio.ensure_future(self._locate_lost())
+
+    async def _locate_lost(self) -> None:
+        while self._lost and time.monotonic() < self._fetch_until:
+            await asyncio.sleep(RELOCATE_PAUSE_S)
+            topics = sorted({track.source.topic for track in self._lost})
+            try:
+                await self._source.refresh(topics)
+            except ClusterError as error:
+                for track in self._lost:
+                    track.why = f"the source does not answer: {error}"
+                continue
+            for track in list(self._lost):
+                if self._source.leader(track.source) is not None:
+                    self._lost.discard(track)
+                    track.why = ""
+                    if track.state is TrackState.CARRYING and not track.asleep:
+                        self._route(track)
+                elif track.source.topic not in self._source.topics:
+                    self._lost.discard(track)
+                    trouble = Trouble("source", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                    self._on_trouble(track, trouble)
+
+    # -- appended ---------------------------------------------------------------------------------------------------
+
+    def _appended(self, queue: AppendQueue, sent: Outgoing, base_offset: int) -> None:
+        track = self._by_remote[queue.at]
+        assert isinstance(sent, CarriedBatch)
+        if base_offset < track.downstream_end:
+            # The target gave out an offset that it had given before: it lost what it had acknowledged.
+            queue.in_flight.appendleft(sent)
+            queue.rewind()
+            queue.blocked = True
+            text = f"appended at {base_offset}, but offsets up to {track.downstream_end - 1} were acknowledged before"
+            self._on_trouble(track, Trouble("target", text=text, log_start=base_offset))
+            return
+        track.book(sent, base_offset)
+        self.uncommitted_bytes += sent.size
+        track.latency_ms = max(0, int(time.time() * 1000) - sent.batch.max_timestamp)
+        if track.asleep and track.unacked_bytes < self._settings.limits.partition_memory_bytes_max // 2:
+            track.asleep = False
+            if track.state is TrackState.CARRYING:
+                self._route(track)
+
+    def _refused(self, queue: AppendQueue, result: Appended) -> None:
+        track = self._by_remote[queue.at]
+        self._on_trouble(track, Trouble("target", result.error_code, text=result.error_message))

@@ -1,0 +1,459 @@
+"""One lane: the partitions that one Spark task carries for one epoch.
+
+Runs inside a Python worker on an executor (or anywhere else: nothing here knows Spark). The walk of an attempt:
+(1) read the plan, end quietly if another driver leads the flow, (2) obtain a producer epoch, (3) own the partitions,
+(4) carry, follow the plan, write the books every second, (5) at the epoch's end drain, commit, leave cleanly.
+Positions are on the target; nothing is kept in the worker but connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable
+from dataclasses import dataclass
+
+from mirrorspark.cluster.cluster_client import ClusterClient
+from mirrorspark.cluster.deadline import Deadline
+from mirrorspark.cluster.group_positions import GroupPositions
+from mirrorspark.cluster.keyed_topic import KeyedTopic
+from mirrorspark.cluster.writer import Writer
+from mirrorspark.errors import ClusterError, Fenced, MirrorError
+from mirrorspark.events import Event
+from mirrorspark.names import TopicPartition
+from mirrorspark.offsets.internal_topics import ledger_topic, plan_topic, progress_topic, status_topic
+from mirrorspark.offsets.position import Position, positions_group
+from mirrorspark.pipeline.bookkeeping import Bookkeeping
+from mirrorspark.pipeline.dead_letters import DeadLetters
+from mirrorspark.pipeline.express import Express
+from mirrorspark.pipeline.receipt import Receipt
+from mirrorspark.pipeline.recovery import Recovery, StillHeld, transactional_id
+from mirrorspark.pipeline.track import Track, TrackState
+from mirrorspark.pipeline.transaction import Transactions
+from mirrorspark.pipeline.troubles import Troubles
+from mirrorspark.plan.lanes import Assignment, Plan
+from mirrorspark.settings import FlowSettings
+
+__all__ = ["PLAN_KEY", "LaneRun", "LaneSpec"]
+
+log = logging.getLogger("mirrorspark.lane")
+
+PLAN_KEY = b"plan"
+START_TIMEOUT_S = 60.0
+DRAIN_TIMEOUT_S = 20.0
+PLAN_POLL_MS = 1_000
+RELEASE_POLL_S = 0.1
+OWN_TOGETHER_MAX = 500
+"""Partitions owned in one go: bounds one OffsetCommit and the time until the first of many partitions flows."""
+
+
+@dataclass(frozen=True)
+class LaneSpec:
+    """What a task is given: pickled from the driver to an executor. Holds the settings with their secrets, so no repr."""
+
+    settings: FlowSettings
+    lane: int
+    generation: int
+    epoch: int
+    epoch_s: float
+
+    def __repr__(self) -> str:
+        return f"LaneSpec({self.settings.flow}, lane {self.lane}, epoch {self.epoch})"
+
+
+class LaneRun:
+    """One attempt. ``start``, then ``next_receipts`` until it returns None."""
+
+    def __init__(self, spec: LaneSpec, source: ClusterClient, target: ClusterClient) -> None:
+        settings = spec.settings
+        flow = settings.flow
+        self._spec = spec
+        self._settings = settings
+        self._limits = settings.limits
+        self._source = source
+        self._target = target
+        self._positions = GroupPositions(target, positions_group(flow.source, flow.target))
+        self._books = Bookkeeping(target, settings, self._positions, lane=spec.lane, generation=spec.generation)
+        self._recovery = Recovery(
+            source,
+            target,
+            settings,
+            lane=spec.lane,
+            generation=spec.generation,
+            positions=self._positions,
+            remembered=self._books.remembered,
+            report=self._report,
+        )
+        self._troubles = Troubles(
+            source,
+            settings,
+            report=self._report,
+            own_again=self._own_again,
+            dead_letters=DeadLetters(target, settings),
+        )
+        self._express = Express(
+            source,
+            target,
+            settings,
+            on_trouble=self._troubles.meet,
+            transactional_id=transactional_id(settings, spec.lane) if settings.transactions else None,
+        )
+        self._troubles.express = self._express
+        self._plan_topic = KeyedTopic(target, plan_topic(flow.source))
+        self._plan: Plan | None = None
+        self._tracks: dict[TopicPartition, Track] = {}  # by remote partition
+        self._transactions: Transactions | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._owning: asyncio.Task[None] | None = None
+        self._to_own: set[Track] = set()
+        self._ends_at = time.monotonic() + spec.epoch_s
+        self._end = asyncio.Event()
+        self._superseded = ""
+        self._state = "starting"
+
+    # -- start ------------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        deadline = Deadline(START_TIMEOUT_S)
+        flow = self._settings.flow
+        internal = [topic(flow.source) for topic in (plan_topic, status_topic, ledger_topic, progress_topic)]
+        await self._target.refresh(internal, deadline)
+        newest = await self._plan_topic.read_all(deadline)
+        raw = newest.get(PLAN_KEY)
+        if raw is None:
+            raise MirrorError(f"flow {flow}: no plan is published on {plan_topic(flow.source)}")
+        plan = Plan.from_json(raw)
+        if not self._leads(plan):
+            self._supersede(plan)
+            return
+        if self._settings.transactions:
+            await self._recovery.finish_own_transaction(deadline)
+        await self._recovery.obtain(deadline)
+        if self._settings.transactions:
+            self._transactions = Transactions(
+                self._target,
+                self._settings,
+                self._express,
+                self._books,
+                group=self._positions.group,
+                writer=self._writer,
+                signed=self._recovery.signed,
+            )
+        self._express.stop_fetching_at(self._ends_at)
+        self._state = "carrying"
+        self._follow(plan)
+        self._tasks = [
+            asyncio.ensure_future(self._guard(work))
+            for work in (
+                self._follow_plan(),
+                self._clock(),
+                *([self._transactions.run()] if self._transactions else []),
+            )
+        ]
+
+    def _writer(self) -> Writer:
+        assert self._recovery.writer is not None
+        return self._recovery.writer
+
+    async def _guard(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001  (raised again by next_receipts)
+            self._troubles.failure = self._troubles.failure or error
+            self._end.set()
+
+    # -- the plan ---------------------------------------------------------------------------------------------------
+
+    def _leads(self, plan: Plan) -> bool:
+        return plan.owner.generation == self._spec.generation
+
+    def _supersede(self, plan: Plan) -> None:
+        self._superseded = f"flow {self._settings.flow} is led by {plan.owner} now"
+        self._state = "superseded"
+        self._end.set()
+
+    async def _follow_plan(self) -> None:
+        """New plans are taken up as they are published, with no restart."""
+        while not self._end.is_set():
+            try:
+                entries = await self._plan_topic.follow(Deadline(START_TIMEOUT_S), PLAN_POLL_MS)
+            except ClusterError as error:
+                if not error.retriable:
+                    raise
+                await asyncio.sleep(1.0)
+                continue
+            for key, raw in entries:
+                if key != PLAN_KEY or raw is None:
+                    continue
+                plan = Plan.from_json(raw)
+                if plan.owner.generation > self._spec.generation:
+                    self._supersede(plan)
+                    return
+                if self._leads(plan):
+                    self._follow(plan)
+
+    def _follow(self, plan: Plan) -> None:
+        self._plan = plan
+        if plan.stopping:
+            self._end.set()
+            return
+        wanted = {one.remote: one for one in plan.lane(self._spec.lane)}
+        for remote, track in list(self._tracks.items()):
+            one = wanted.get(remote)
+            if one is None or one.topic_id != track.assignment.topic_id:
+                self._let_go(track)
+        for remote, one in wanted.items():
+            if remote not in self._tracks:
+                self._take(one)
+        for track in self._tracks.values():
+            self._obey_pause(track, plan.is_paused(track.remote.topic))
+
+    def _take(self, assignment: Assignment) -> None:
+        track = Track(assignment)
+        track.wanted_since = time.monotonic()
+        track.queue.admitted = not self._settings.transactions
+        self._tracks[track.remote] = track
+        self._to_own.add(track)
+        if self._owning is None or self._owning.done():
+            self._owning = asyncio.ensure_future(self._guard(self._own_pending()))
+
+    def _obey_pause(self, track: Track, paused: bool) -> None:
+        if paused and track.state is TrackState.CARRYING:
+            track.state = TrackState.PAUSED
+            self._express.hold_back(track)
+        elif not paused and track.state is TrackState.PAUSED:
+            track.state = TrackState.CARRYING
+            self._express.resume(track)
+
+    def _let_go(self, track: Track) -> None:
+        """Release to another lane (or to nobody): drain, commit cleanly, forget. The other lane waits for the commit."""
+        del self._tracks[track.remote]
+        self._to_own.discard(track)
+        task = asyncio.ensure_future(self._guard(self._release([track])))
+        self._tasks.append(task)
+
+    async def _release(self, tracks: list[Track]) -> None:
+        owned = [track for track in tracks if track.writer is not None]
+        for track in owned:
+            self._express.hold_back(track)
+            if track.state in (TrackState.CARRYING, TrackState.PAUSED):
+                track.state = TrackState.LEAVING
+        deadline = Deadline(DRAIN_TIMEOUT_S)
+        while any(not track.drained and not track.queue.blocked for track in owned) and not deadline.passed:
+            await asyncio.sleep(0.002)
+        if self._transactions is not None:
+            while any(track.uncommitted for track in owned) and not deadline.passed:
+                await asyncio.sleep(0.005)
+        left = [track for track in owned if track.drained]
+        # A partition that did not drain is left as it is: its next owner fences this attempt and walks the tail.
+        await self._books.commit_positions({t.remote: self._recovery.signed(t, clean=True) for t in left})
+        await self._books.write_books(left)
+        for track in tracks:
+            track.state = TrackState.GONE
+            self._express.remove(track)
+
+    # -- owning -----------------------------------------------------------------------------------------------------
+
+    async def _own_pending(self) -> None:
+        while self._to_own and not self._end.is_set():
+            some = list(self._to_own)[:OWN_TOGETHER_MAX]
+            await self._refresh_leaders(some)
+            for track in some:
+                waited = time.monotonic() - track.wanted_since
+                track.force_ownership = waited * 1000 > self._limits.release_wait_ms_max
+            try:
+                failed = await self._recovery.own(some)
+            except ClusterError as error:
+                if not error.retriable:
+                    raise
+                log.warning("%s: owning partitions: %s; trying again", self._spec, error)
+                await asyncio.sleep(1.0)
+                continue
+            held = False
+            for track in some:
+                if track not in self._to_own:  # let go meanwhile
+                    continue
+                problem = failed.get(track)
+                if isinstance(problem, StillHeld):
+                    held = True
+                    continue
+                self._to_own.discard(track)
+                if problem is None:
+                    self._begin(track)
+                elif isinstance(problem, MirrorError):
+                    self._troubles.stopped(track, problem)
+                else:
+                    raise problem
+            if held and len(self._to_own) <= OWN_TOGETHER_MAX:
+                await asyncio.sleep(RELEASE_POLL_S)
+
+    async def _refresh_leaders(self, tracks: list[Track]) -> None:
+        for client, topics in (
+            (self._source, {t.source.topic for t in tracks if self._source.leader(t.source) is None}),
+            (self._target, {t.remote.topic for t in tracks if self._target.leader(t.remote) is None}),
+        ):
+            if topics:
+                try:
+                    await client.refresh(sorted(topics))
+                except ClusterError as error:
+                    if not error.retriable:
+                        raise
+
+    def _begin(self, track: Track) -> None:
+        assert track.state is TrackState.CARRYING
+        if track.remote not in self._tracks:
+            return
+        self._express.add(track)
+        self._books.touch([track])
+        assert self._plan is not None
+        self._obey_pause(track, self._plan.is_paused(track.remote.topic))
+
+    async def _own_again(self, track: Track) -> None:
+        """After a fence or a lost sequence: is it still ours? Then under a new epoch."""
+        if self._transactions is not None:
+            raise Fenced(f"lane {self._spec.lane}: its transaction was fenced on {track.remote}")
+        committed = await self._positions.fetch([track.remote], Deadline(START_TIMEOUT_S))
+        found = Position.from_commit(*committed[track.remote]) if track.remote in committed else None
+        writer = found.writer if found else None
+        own = self._recovery.writer
+        assert own is not None
+        if writer is not None and (
+            writer.generation > self._spec.generation
+            or (writer.transactional_id == own.transactional_id and writer.epoch > own.epoch)
+        ):
+            self._superseded = f"lane {self._spec.lane} of flow {self._settings.flow} has a newer attempt"
+            self._state = "superseded"
+            self._end.set()
+            return
+        await self._recovery.obtain(Deadline(START_TIMEOUT_S))
+        fresh = Track(track.assignment)
+        fresh.wanted_since = time.monotonic()
+        fresh.records, fresh.bytes = track.records, track.bytes
+        self._express.remove(track)
+        track.state = TrackState.GONE
+        if self._tracks.get(track.remote) is track:
+            self._tracks[track.remote] = fresh
+            self._to_own.add(fresh)
+            if self._owning is None or self._owning.done():
+                self._owning = asyncio.ensure_future(self._guard(self._own_pending()))
+
+    def _retry_waiting(self) -> None:
+        now = time.monotonic()
+        for track in list(self._tracks.values()):
+            if track.state is TrackState.WAITING and track.retry_at <= now and track.queue.outstanding == 0:
+                if track.writer is None:
+                    self._to_own.add(track)
+                    track.retry_at = now + 30.0
+                    if self._owning is None or self._owning.done():
+                        self._owning = asyncio.ensure_future(self._guard(self._own_pending()))
+                else:
+                    track.drop_queue()
+                    # The last acknowledged sequence is still the broker's last: number on from there.
+                    track.next_sequence = track.acknowledged_sequence
+                    track.queue.blocked = False
+                    track.state = TrackState.CARRYING
+                    self._express.resume(track)
+
+    # -- the clock --------------------------------------------------------------------------------------------------
+
+    async def _clock(self) -> None:
+        """Every so often: positions, books, report, waiting partitions."""
+        limits = self._limits
+        next_commit = next_books = next_report = 0.0
+        while not self._end.is_set():
+            now = time.monotonic()
+            try:
+                if now >= next_commit or self._express.uncommitted_bytes >= limits.position_commit_bytes_max:
+                    next_commit = now + limits.position_commit_interval_ms / 1000
+                    await self._commit_positions()
+                    self._retry_waiting()
+                    self._express.appender.drop_frozen()
+                if now >= next_books and self._transactions is None:
+                    next_books = now + limits.progress_interval_ms / 1000
+                    await self._books.write_books(self._tracks.values())
+                if now >= next_report:
+                    next_report = now + limits.report_interval_ms / 1000
+                    await self._books.report(self._state, self._tracks, self._express.memory.pool.live_bytes)
+            except ClusterError as error:
+                if not error.retriable:
+                    raise
+                log.warning("%s: writing the books: %s; trying again", self._spec, error)
+            try:
+                await asyncio.wait_for(self._end.wait(), 0.1)
+            except TimeoutError:
+                pass
+
+    async def _commit_positions(self) -> None:
+        moved = [track for track in self._tracks.values() if track.uncommitted and track.writer is not None]
+        self._books.touch(moved)
+        if self._transactions is not None:
+            return
+        self._express.uncommitted_bytes = 0
+        positions = {track.remote: self._recovery.signed(track) for track in moved}
+        for track in moved:
+            track.uncommitted = False
+        try:
+            await self._books.commit_positions(positions)
+        except BaseException:
+            for track in moved:
+                track.uncommitted = True
+            raise
+
+    def _report(self, event: Event) -> None:
+        log.warning("%s: %s", self._settings.flow, event)
+        self._books.note(event)
+
+    # -- receipts, and the end --------------------------------------------------------------------------------------
+
+    async def next_receipts(self) -> list[Receipt] | None:
+        """Carry for a while, then hand out what was appended; None when the attempt is over. Raises what ended it."""
+        if self._state in ("ended", "superseded"):
+            return None
+        pause = min(self._limits.receipts_interval_ms / 1000, max(0.0, self._ends_at - time.monotonic()))
+        try:
+            await asyncio.wait_for(self._end.wait(), pause)
+        except TimeoutError:
+            pass
+        failure = self._troubles.failure or self._express.ended
+        if failure is not None:
+            await self._abandon()
+            raise failure
+        tracks = list(self._tracks.values())
+        if self._state == "superseded":
+            await self._abandon()
+        elif self._end.is_set() or time.monotonic() >= self._ends_at:
+            await self._leave()
+        return self._books.receipts(tracks)
+
+    async def _leave(self) -> None:
+        """A clean end: everything fetched is appended, committed and signed off."""
+        self._end.set()
+        await self._express.close()
+        if self._transactions is not None:
+            self._transactions.stop()
+        await self._release(list(self._tracks.values()))
+        self._state = "ended"
+        self._books.touch(self._tracks.values())
+        await self._books.report(self._state, self._tracks, 0)
+        await self._abandon()
+        failure = self._troubles.failure
+        if failure is not None:
+            raise failure
+
+    async def _abandon(self) -> None:
+        """Stop at once, leaving the partitions as they are (a successor recovers them)."""
+        self._end.set()
+        self._troubles.close()
+        tasks = [*self._tasks, *([self._owning] if self._owning else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._express.close()
+        self._express.appender.close()
+
+    @property
+    def superseded(self) -> str:
+        return self._superseded

@@ -1,0 +1,83 @@
+"""Look, don't open: from fetched batches to what goes to the target.
+
+Each batch's checksum is checked before anything else. Markers and aborted data are left out; a batch that a broker would
+not take, or that would look different to consumers, is re-encoded, that batch alone; everything else goes as it is.
+The same rules serve the carrying loop and the recovery's tail walk, so both expect the same bytes on the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from mirrorspark.cluster.buffer_pool import PooledBuffer
+from mirrorspark.names import TopicPartition
+from mirrorspark.pipeline.track import CarriedBatch
+from mirrorspark.wire.aborted import AbortedFilter
+from mirrorspark.wire.record_batch import Batch, split_batches, verify_crc
+from mirrorspark.wire.records import Record, encode_batch
+from mirrorspark.wire.reencoding import decode
+
+__all__ = ["carry_records", "prepare"]
+
+
+def prepare(
+    batches: Iterable[Batch],
+    position: int,
+    at: TopicPartition,
+    *,
+    aborted: tuple[tuple[int, int], ...] = (),
+    held: PooledBuffer | None = None,
+) -> Iterator[CarriedBatch | int]:
+    """Yields what to append, in order; a bare int means "nothing to send up to here" and is the next offset.
+
+    ``position`` is the first upstream offset that is still wanted. Raises CorruptBatch at the first damaged batch.
+    """
+    topic, partition = at
+    dropped = AbortedFilter(aborted, topic, partition) if aborted else None
+    for batch in batches:
+        is_aborted = dropped is not None and dropped.drops(batch)
+        if batch.last_offset < position:
+            continue
+        verify_crc(batch, topic, partition)
+        if batch.is_control or is_aborted:
+            yield batch.next_offset
+        elif goes_unopened(batch, position):
+            if held is not None:
+                held.hold()
+            yield CarriedBatch(batch, (batch.base_offset, batch.last_offset), batch.leader_epoch, held)
+        else:
+            records = [record for record in decode(batch, topic, partition) if record.offset >= position]
+            if records:
+                carried = carry_records(records, batch.codec, batch.leader_epoch, at)
+                carried.upstream_next = batch.next_offset
+                yield carried
+            else:
+                yield batch.next_offset
+        position = batch.next_offset
+
+
+def goes_unopened(batch: Batch, position: int) -> bool:
+    """The named reasons why a batch must be opened: each is rare, and each costs only its own batch."""
+    old_format = batch.magic < 2
+    begins_before_position = batch.base_offset < position
+    shows_append_time = batch.is_log_append_time
+    empty = batch.record_count == 0
+    return not (old_format or begins_before_position or shows_append_time or empty or batch.has_holes)
+
+
+def carry_records(records: list[Record], codec: int, leader_epoch: int, at: TopicPartition) -> CarriedBatch:
+    """Records as one dense batch, with the stretches of upstream offsets that it stands for."""
+    (batch,) = split_batches(memoryview(encode_batch(records, codec=codec)), *at)
+    span = (records[0].offset, records[-1].offset)
+    runs = _runs(records)
+    return CarriedBatch(batch, span, leader_epoch, None, runs if len(runs) > 1 else None)
+
+
+def _runs(records: list[Record]) -> list[tuple[int, int]]:
+    runs: list[tuple[int, int]] = []
+    for record in records:
+        if runs and record.offset == runs[-1][0] + runs[-1][1]:
+            runs[-1] = (runs[-1][0], runs[-1][1] + 1)
+        else:
+            runs.append((record.offset, 1))
+    return runs

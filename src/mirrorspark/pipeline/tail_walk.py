@@ -1,0 +1,252 @@
+"""What is really on the target: the tail of its log, walked beside the source's (invariant C).
+
+From the last known pair of offsets on, every batch on the target is compared with what the source would give next. Equal
+bytes are the common case; where batches were cut differently, records are compared one by one. What is found there is not
+sent again. The walk ends at the fence's own marker, beyond which no earlier writer can append.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from mirrorspark.cluster.broker_errors import ErrorCode
+from mirrorspark.cluster.cluster_client import ClusterClient
+from mirrorspark.cluster.deadline import Deadline
+from mirrorspark.cluster.log_reader import EARLIEST, LATEST, LogSlice, list_offset, read_log
+from mirrorspark.errors import BrokerError, PartitionStopped
+from mirrorspark.events import EventKind
+from mirrorspark.names import TopicPartition
+from mirrorspark.offsets.ledger import LedgerRange
+from mirrorspark.pipeline.preparation import prepare
+from mirrorspark.pipeline.track import CarriedBatch
+from mirrorspark.wire.aborted import AbortedFilter
+from mirrorspark.wire.record_batch import Batch, body
+from mirrorspark.wire.records import Record
+from mirrorspark.wire.reencoding import decode
+
+__all__ = ["Found", "Marker", "walk_tail"]
+
+READ_WAIT_MS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """The fence's abort marker: a control batch of this producer with at least this epoch."""
+
+    producer_id: int
+    epoch: int
+
+    def is_in(self, batch: Batch) -> bool:
+        return batch.is_control and batch.producer_id == self.producer_id and batch.producer_epoch >= self.epoch
+
+
+@dataclass(slots=True)
+class Found:
+    """Where the two logs stand after the walk."""
+
+    upstream_next: int
+    downstream_end: int
+    leader_epoch: int
+    ranges: list[LedgerRange] = field(default_factory=list)
+    records: int = 0
+    foreign_records: int = 0
+    gap: tuple[int, int] | None = None
+    """Upstream offsets that the source no longer has, so that nothing could be proved about them."""
+    writers: set[int] = field(default_factory=set)
+    """Producer ids seen in the tail."""
+
+
+class _SourceSide:
+    """The source's next batches, prepared just as the carrying loop would."""
+
+    def __init__(
+        self, client: ClusterClient, at: TopicPartition, offset: int, read_committed: bool, deadline: Deadline
+    ) -> None:
+        self._client, self._at, self._offset = client, at, offset
+        self._read_committed, self._deadline = read_committed, deadline
+        self._ready: deque[CarriedBatch | int] = deque()
+        self.records: deque[Record] = deque()  # of a batch that is being compared record by record
+        self.rest: CarriedBatch | None = None
+
+    async def peek(self) -> CarriedBatch | None:
+        """The next batch to be expected, or None at the source's end."""
+        while True:
+            while self._ready and isinstance(self._ready[0], int):
+                self._ready.popleft()
+            if self._ready:
+                first = self._ready[0]
+                assert isinstance(first, CarriedBatch)
+                return first
+            found = await read_log(
+                self._client,
+                self._at,
+                self._offset,
+                deadline=self._deadline,
+                wait_ms=0,
+                read_committed=self._read_committed,
+            )
+            if not found.batches:
+                return None
+            self._ready.extend(prepare(found.batches, self._offset, self._at, aborted=found.aborted))
+            self._offset = max(self._offset, found.batches[-1].next_offset)
+
+    def take(self) -> CarriedBatch:
+        first = self._ready.popleft()
+        assert isinstance(first, CarriedBatch)
+        return first
+
+
+async def walk_tail(
+    source: ClusterClient,
+    target: ClusterClient,
+    at: TopicPartition,
+    remote: TopicPartition,
+    *,
+    upstream_next: int,
+    downstream_end: int,
+    leader_epoch: int,
+    marker: Marker | None,
+    our_writers: frozenset[int],
+    read_committed: bool,
+    deadline: Deadline,
+) -> Found:
+    """Compare from the pair of offsets to the marker (or to the target's end as of now, without one)."""
+    found = Found(upstream_next, downstream_end, leader_epoch)
+    log_start = await list_offset(source, at, EARLIEST, deadline)
+    if upstream_next < log_start:
+        found.gap = (upstream_next, log_start - 1)
+        found.upstream_next = log_start
+    expected = _SourceSide(source, at, found.upstream_next, read_committed, deadline)
+    end = None if marker is not None else await list_offset(target, remote, LATEST, deadline)
+    while end is None or found.downstream_end < end:
+        tail = await _read_target(target, remote, found.downstream_end, deadline)
+        aborted = AbortedFilter(tail.aborted, *remote)
+        for batch in tail.batches:
+            drop = aborted.drops(batch)
+            if batch.next_offset <= found.downstream_end:
+                continue
+            if batch.producer_id >= 0:
+                found.writers.add(batch.producer_id)
+            if not batch.is_control and not drop:
+                await _match(batch, remote, expected, found, our_writers)
+            found.downstream_end = batch.next_offset
+            if marker is not None and marker.is_in(batch):
+                return found
+        if deadline.passed:
+            raise PartitionStopped(
+                f"{remote}: the fence's marker did not appear in the target's log in time; trying again",
+                topic=remote.topic,
+                partition=remote.partition,
+            )
+    return found
+
+
+async def _read_target(target: ClusterClient, remote: TopicPartition, offset: int, deadline: Deadline) -> LogSlice:
+    try:
+        return await read_log(target, remote, offset, deadline=deadline, wait_ms=READ_WAIT_MS, read_committed=True)
+    except BrokerError as error:
+        if error.error_code != ErrorCode.OFFSET_OUT_OF_RANGE:
+            raise
+        first = await list_offset(target, remote, EARLIEST, deadline)
+        last = await list_offset(target, remote, LATEST, deadline)
+        raise PartitionStopped(
+            f"the target's log of {remote} holds offsets {first} to {last - 1}, but {offset} was acknowledged as its end: "
+            "records were lost or deleted there; restore them, or reset this partition's position to carry it again",
+            event=EventKind.TARGET_TRUNCATED,
+            topic=remote.topic,
+            partition=remote.partition,
+            offset_first=last if last < offset else first,
+            offset_last=offset - 1,
+        ) from error
+
+
+async def _match(
+    batch: Batch, remote: TopicPartition, expected: _SourceSide, found: Found, our_writers: frozenset[int]
+) -> None:
+    """Tick off what this batch holds, or count it as somebody else's."""
+    if not expected.records:
+        unit = await expected.peek()
+        if unit is not None and _same_bytes(batch, unit.batch):
+            expected.take()
+            _tick(found, unit.upstream_first, unit.upstream_last, batch.base_offset, unit)
+            found.upstream_next = unit.upstream_next
+            found.leader_epoch = unit.leader_epoch
+            found.records += batch.record_count
+            return
+    if await _match_records(batch, remote, expected, found):
+        return
+    if batch.producer_id in our_writers and found.gap is None:
+        raise PartitionStopped(
+            f"{remote} offset {batch.base_offset}: our own earlier writer left a batch there that the source does not have "
+            f"at offset {found.upstream_next}: the source's log has changed",
+            event=EventKind.SOURCE_TRUNCATED,
+            topic=remote.topic,
+            partition=remote.partition,
+            offset_first=found.upstream_next,
+            offset_last=found.upstream_next,
+        )
+    found.foreign_records += batch.record_count
+
+
+async def _match_records(batch: Batch, remote: TopicPartition, expected: _SourceSide, found: Found) -> bool:
+    """Record by record, for batches that were cut differently. All of the batch's records match, or none counts."""
+    records = decode(batch, *remote)
+    taken: list[Record] = []
+    for index, record in enumerate(records):
+        if not expected.records:
+            unit = await expected.peek()
+            if unit is None or not await _load_records(expected, unit):
+                break
+        if not _same_record(record, expected.records[0]):
+            break
+        taken.append(expected.records.popleft())
+        if index == len(records) - 1:
+            for offset, one in enumerate(taken):
+                _tick(found, one.offset, one.offset, batch.base_offset + offset, None)
+            rest = expected.rest
+            assert rest is not None
+            found.upstream_next = expected.records[0].offset if expected.records else rest.upstream_next
+            found.leader_epoch = rest.leader_epoch
+            found.records += len(records)
+            return True
+    expected.records.extendleft(reversed(taken))
+    return False
+
+
+async def _load_records(expected: _SourceSide, unit: CarriedBatch) -> bool:
+    """Open the source's next batch; its records get their upstream offsets back from its runs."""
+    records = decode(unit.batch, "", -1)
+    runs = unit.runs or [(unit.upstream_first, len(records))]
+    offsets = [first + i for first, count in runs for i in range(count)]
+    expected.take()
+    expected.rest = unit
+    expected.records = deque(record._replace(offset=offset) for record, offset in zip(records, offsets, strict=True))
+    return bool(expected.records)
+
+
+def _same_bytes(one: Batch, other: Batch) -> bool:
+    return (
+        one.record_count == other.record_count
+        and one.base_timestamp == other.base_timestamp
+        and one.max_timestamp == other.max_timestamp
+        and one.codec == other.codec
+        and bytes(body(one)) == bytes(body(other))
+    )
+
+
+def _same_record(one: Record, other: Record) -> bool:
+    return (
+        one.key == other.key
+        and one.value == other.value
+        and one.timestamp == other.timestamp
+        and one.headers == other.headers
+    )
+
+
+def _tick(found: Found, first: int, last: int, downstream: int, unit: CarriedBatch | None) -> None:
+    runs = unit.runs if unit is not None and unit.runs else [(first, last - first + 1)]
+    for start, count in runs:
+        if not (found.ranges and found.ranges[-1].extend(start, start + count - 1, downstream)):
+            found.ranges.append(LedgerRange(start, start + count - 1, downstream))
+        downstream += count

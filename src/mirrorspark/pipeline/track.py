@@ -1,0 +1,220 @@
+"""One partition on its way: what is fetched, what is sent, what is proved to be on the target.
+
+Owned by a lane; changed only on the lane's event loop. Receipts (appended batches) are the only thing that moves
+``upstream_next`` and ``downstream_end`` (invariant D).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+
+from mirrorspark.cluster.batch_appender import AppendQueue
+from mirrorspark.cluster.buffer_pool import PooledBuffer
+from mirrorspark.cluster.writer import Writer
+from mirrorspark.names import TopicPartition
+from mirrorspark.offsets.ledger import LedgerRange
+from mirrorspark.plan.lanes import Assignment
+from mirrorspark.wire.record_batch import Batch, stamp
+
+__all__ = ["CarriedBatch", "Span", "Track", "TrackState"]
+
+LEDGER_RANGES_PENDING_MAX = 10_000
+"""Ranges kept between two ledger writes; a topic full of holes is written sooner."""
+
+
+class TrackState(enum.Enum):
+    OWNING = "owning"  # being recovered, nothing is sent
+    CARRYING = "carrying"
+    WAITING = "waiting"  # stopped by an event; tried again from time to time
+    PAUSED = "paused"
+    LEAVING = "leaving"  # drains, then is released
+    GONE = "gone"
+
+
+class CarriedBatch:
+    """A v2 batch between its fetch and its receipt."""
+
+    __slots__ = (
+        "batch",
+        "batch_sequence",
+        "buffer",
+        "held",
+        "leader_epoch",
+        "request",
+        "runs",
+        "size",
+        "upstream_first",
+        "upstream_last",
+        "upstream_next",
+    )
+
+    def __init__(
+        self,
+        batch: Batch,
+        upstream: tuple[int, int],
+        leader_epoch: int,
+        held: PooledBuffer | None,
+        runs: list[tuple[int, int]] | None = None,
+    ) -> None:
+        self.batch = batch
+        self.buffer = batch.buffer
+        self.size = len(batch.buffer)
+        self.upstream_first, self.upstream_last = upstream
+        self.upstream_next = upstream[1] + 1
+        self.leader_epoch = leader_epoch
+        self.held = held
+        self.runs = runs  # (upstream first, count) of each dense stretch, where the batch had holes
+        self.request: object = None
+        self.batch_sequence = -1
+
+
+class Span:
+    """What was appended since the last receipt row."""
+
+    __slots__ = ("batches", "bytes", "downstream_first", "records", "upstream_first", "upstream_last")
+
+    def __init__(self, upstream_first: int, downstream_first: int) -> None:
+        self.upstream_first = upstream_first
+        self.downstream_first = downstream_first
+        self.upstream_last = upstream_first
+        self.records = self.batches = self.bytes = 0
+
+    def add(self, upstream_last: int, records: int, size: int) -> None:
+        self.upstream_last = upstream_last
+        self.records += records
+        self.bytes += size
+        self.batches += 1
+
+
+class Track:
+    def __init__(self, assignment: Assignment) -> None:
+        self.assignment = assignment
+        self.source: TopicPartition = assignment.source
+        self.remote: TopicPartition = assignment.remote
+        self.topic_id = bytes.fromhex(assignment.topic_id) if assignment.topic_id else bytes(16)
+        self.state = TrackState.OWNING
+        self.why = ""
+        self.retry_at = 0.0
+        self.force_ownership = False  # the lane that should let it go did not, in time
+        self.wanted_since = 0.0
+        self.queue = AppendQueue(self.remote)
+        self.writer: Writer | None = None
+        self.next_sequence = 0
+        self.acknowledged_sequence = 0  # the sequence that the broker expects after the last receipt
+        self.fetch_next = 0
+        self.upstream_next = 0
+        self.downstream_end = 0
+        self.leader_epoch = -1  # of the last batch on the target
+        self.fetched_epoch = -1  # of the last batch fetched
+        self.high_watermark = 0
+        self.unacked_bytes = 0
+        self.asleep = False  # left out of the fetch session until its queue is shorter
+        self.ranges: deque[LedgerRange] = deque()
+        self.uncommitted = False
+        self.unbooked = False
+        self.records = 0
+        self.bytes = 0
+        self.latency_ms = 0
+        self.span: Span | None = None
+
+    def begin(self, writer: Writer, upstream_next: int, downstream_end: int, leader_epoch: int) -> None:
+        """Take up the partition at a proved position, under an epoch obtained for this attempt (invariant B)."""
+        assert not self.queue.waiting and not self.queue.in_flight, f"{self.remote}: begun with batches left over"
+        self.writer = writer
+        self.next_sequence = self.acknowledged_sequence = 0
+        self.fetch_next = self.upstream_next = upstream_next
+        self.downstream_end = downstream_end
+        self.leader_epoch = self.fetched_epoch = leader_epoch
+        self.queue.blocked = False
+        self.state = TrackState.CARRYING
+        self.why = ""
+
+    def accept(self, carried: CarriedBatch, *, transactional: bool) -> None:
+        """Stamp a prepared batch with this attempt's writer and put it in line."""
+        assert self.writer is not None
+        assert carried.upstream_first >= self.upstream_next, f"{self.remote}: batch before the position (invariant A)"
+        stamp(
+            carried.batch,
+            producer_id=self.writer.producer_id,
+            producer_epoch=self.writer.epoch,
+            base_sequence=self.next_sequence,
+            transactional=transactional,
+        )
+        carried.batch_sequence = self.next_sequence
+        # sequences wrap from 2^31-1 to 0
+        self.next_sequence = (self.next_sequence + carried.batch.record_count) & 0x7FFFFFFF
+        self.unacked_bytes += carried.size
+        self.queue.waiting.append(carried)
+
+    def skip_to(self, upstream_next: int) -> None:
+        """What lies before is not for the target (markers, aborted data): goes with the last batch in line."""
+        waiting, in_flight = self.queue.waiting, self.queue.in_flight
+        last = waiting[-1] if waiting else in_flight[-1] if in_flight else None
+        if last is None:
+            if upstream_next > self.upstream_next:
+                self.upstream_next = upstream_next
+                self.uncommitted = True
+        else:
+            assert isinstance(last, CarriedBatch)
+            last.upstream_next = max(last.upstream_next, upstream_next)
+
+    def book(self, carried: CarriedBatch, base_offset: int) -> None:
+        """A receipt: the batch is on the target at ``base_offset``."""
+        assert carried.upstream_first >= self.upstream_next, f"{self.remote}: receipt out of order (invariant A)"
+        count = carried.batch.record_count
+        self.acknowledged_sequence = (carried.batch_sequence + count) & 0x7FFFFFFF
+        self.upstream_next = carried.upstream_next
+        self.downstream_end = base_offset + count
+        self.leader_epoch = carried.leader_epoch
+        self.unacked_bytes -= carried.size
+        self.records += count
+        self.bytes += carried.size
+        self.uncommitted = self.unbooked = True
+        if self.span is None:
+            self.span = Span(carried.upstream_first, base_offset)
+        self.span.add(carried.upstream_last, count, carried.size)
+        if carried.runs is None:
+            self._extend(carried.upstream_first, carried.upstream_last, base_offset)
+        else:
+            downstream = base_offset
+            for first, length in carried.runs:
+                self._extend(first, first + length - 1, downstream)
+                downstream += length
+        if carried.held is not None:
+            carried.held.release()
+
+    def _extend(self, first: int, last: int, downstream: int) -> None:
+        if not (self.ranges and self.ranges[-1].extend(first, last, downstream)):
+            self.ranges.append(LedgerRange(first, last, downstream))
+
+    def drop_queue(self) -> None:
+        """Forget everything unanswered; it will be fetched again from ``upstream_next``."""
+        assert self.queue.outstanding == 0, f"{self.remote}: batches dropped while still on the wire"
+        self.queue.rewind()
+        while self.queue.waiting:
+            carried = self.queue.waiting.popleft()
+            assert isinstance(carried, CarriedBatch)
+            if carried.held is not None:
+                carried.held.release()
+        self.unacked_bytes = 0
+        self.fetch_next = self.upstream_next
+        self.fetched_epoch = self.leader_epoch
+
+    def restamp(self, sequence: int, *, transactional: bool) -> None:
+        """Number the waiting batches anew from ``sequence`` on (after one of them was split or taken out)."""
+        assert self.queue.outstanding == 0 and not self.queue.in_flight
+        waiting, self.queue.waiting = self.queue.waiting, deque()
+        self.next_sequence = sequence
+        self.unacked_bytes = 0
+        for carried in waiting:
+            assert isinstance(carried, CarriedBatch)
+            self.accept(carried, transactional=transactional)
+
+    @property
+    def lag_records(self) -> int:
+        return max(0, self.high_watermark - self.upstream_next)
+
+    @property
+    def drained(self) -> bool:
+        return not self.queue.waiting and not self.queue.in_flight

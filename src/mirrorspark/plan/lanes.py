@@ -1,0 +1,147 @@
+"""Which partition goes to which lane, and the plan document that lanes follow.
+
+Spreading is sticky: a partition stays where it is unless its lane is gone or clearly heavier than the others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from mirrorspark.names import TopicPartition
+
+__all__ = ["Assignment", "Owner", "Plan", "spread"]
+
+IMBALANCE_MIN = 1.5
+"""A partition moves only if the heaviest lane carries this many times the lightest one's bytes."""
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The driver that leads a flow now. A higher generation takes the flow over."""
+
+    generation: int
+    id: str
+    host: str
+    pid: int
+
+    def __str__(self) -> str:
+        return f"mirrorspark pid {self.pid} on {self.host} (generation {self.generation})"
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """One source partition and where it lands. ``topic_id`` is hex, "" where the source has none."""
+
+    source: TopicPartition
+    remote_topic: str
+    topic_id: str
+
+    @property
+    def remote(self) -> TopicPartition:
+        return TopicPartition(self.remote_topic, self.source.partition)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the lanes of a flow shall carry. Published as one record; every lane follows it within an epoch."""
+
+    owner: Owner
+    version: int = 0
+    stopping: bool = False
+    lanes: tuple[tuple[Assignment, ...], ...] = ()
+    paused: frozenset[str] = field(default_factory=frozenset)  # remote topics, or "*" for the whole flow
+
+    def lane(self, index: int) -> tuple[Assignment, ...]:
+        return self.lanes[index] if index < len(self.lanes) else ()
+
+    def is_paused(self, remote_topic: str) -> bool:
+        return "*" in self.paused or remote_topic in self.paused
+
+    def to_json(self) -> bytes:
+        lanes = []
+        for lane in self.lanes:
+            topics: dict[str, list[object]] = {}
+            for one in lane:
+                entry = topics.setdefault(one.source.topic, [one.remote_topic, one.topic_id, []])
+                entry[2].append(one.source.partition)  # type: ignore[attr-defined]
+            lanes.append(topics)
+        owner = self.owner
+        text = {
+            "v": VERSION,
+            "owner": [owner.generation, owner.id, owner.host, owner.pid],
+            "version": self.version,
+            "stopping": self.stopping,
+            "paused": sorted(self.paused),
+            "lanes": lanes,
+        }
+        return json.dumps(text, separators=(",", ":")).encode()
+
+    @classmethod
+    def from_json(cls, raw: bytes) -> Plan:
+        text = json.loads(raw)
+        lanes = tuple(
+            tuple(
+                Assignment(TopicPartition(topic, partition), remote, topic_id)
+                for topic, (remote, topic_id, partitions) in lane.items()
+                for partition in partitions
+            )
+            for lane in text["lanes"]
+        )
+        return cls(Owner(*text["owner"]), text["version"], text["stopping"], lanes, frozenset(text["paused"]))
+
+    def with_pauses(self, paused: Iterable[str]) -> Plan:
+        return replace(self, paused=frozenset(paused))
+
+
+def spread(
+    wanted: Iterable[Assignment],
+    lane_count: int,
+    *,
+    before: tuple[tuple[Assignment, ...], ...] = (),
+    bytes_per_s: Mapping[TopicPartition, float] | None = None,
+) -> tuple[tuple[Assignment, ...], ...]:
+    """Sticky and even: by measured bytes where they are known, by count otherwise. Same input, same answer."""
+    assert lane_count >= 1
+    weights = bytes_per_s or {}
+    mean = sum(weights.values()) / len(weights) if weights else 1.0
+    base = max(mean * 0.1, 1.0)  # an idle partition still costs a little, so counts even out too
+
+    def weight(one: Assignment) -> float:
+        return weights.get(one.remote, 0.0) + base
+
+    todo = {one.remote: one for one in wanted}
+    lanes: list[dict[TopicPartition, Assignment]] = [{} for _ in range(lane_count)]
+    for index, lane in enumerate(before[:lane_count]):
+        for one in lane:
+            if one.remote in todo:
+                lanes[index][one.remote] = todo.pop(one.remote)
+    loads = [sum(map(weight, lane.values())) for lane in lanes]
+    for one in sorted(todo.values(), key=lambda item: (-weight(item), item.remote)):
+        lightest = min(range(lane_count), key=lambda i: (loads[i], len(lanes[i]), i))
+        lanes[lightest][one.remote] = one
+        loads[lightest] += weight(one)
+    _even_out(lanes, loads, weight)
+    return tuple(tuple(sorted(lane.values(), key=lambda item: item.remote)) for lane in lanes)
+
+
+def _even_out(lanes: list[dict[TopicPartition, Assignment]], loads: list[float], weight: object) -> None:
+    """Move partitions from the heaviest to the lightest lane while that helps; bounded by the number of partitions."""
+    weigh = weight
+    assert callable(weigh)
+    for _ in range(sum(map(len, lanes))):
+        heavy = max(range(len(lanes)), key=lambda i: loads[i])
+        light = min(range(len(lanes)), key=lambda i: loads[i])
+        if loads[heavy] <= loads[light] * IMBALANCE_MIN or len(lanes[heavy]) < 2:
+            return
+        room = (loads[heavy] - loads[light]) / 2
+        fitting = [one for one in lanes[heavy].values() if weigh(one) <= room]
+        if not fitting:
+            return
+        one = max(fitting, key=lambda item: (weigh(item), item.remote))
+        del lanes[heavy][one.remote]
+        lanes[light][one.remote] = one
+        loads[heavy] -= weigh(one)
+        loads[light] += weigh(one)

@@ -1,0 +1,104 @@
+"""What a run is told to do, as values: clusters, flows and limits.
+
+``ClusterSettings`` and ``FlowSettings`` travel to the executors inside a pickled lane; their reprs hide secrets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mirrorspark.errors import SettingsError
+from mirrorspark.names import Flow
+
+__all__ = ["ClusterSettings", "FlowSettings", "Limits", "Policies"]
+
+
+def parse_bootstrap(text: str, key: str) -> tuple[tuple[str, int], ...]:
+    """``host:port,[::1]:port`` -> pairs. Raises SettingsError that names the key."""
+    servers = []
+    for item in (part.strip() for part in text.split(",")):
+        if not item:
+            continue
+        host, colon, port = item.rpartition(":")
+        if not colon or not port.isdigit() or not 0 < int(port) < 65536 or not host:
+            raise SettingsError(f"{key}: '{item}' is not host:port", key=key)
+        servers.append((host.strip("[]"), int(port)))
+    if not servers:
+        raise SettingsError(f"{key}: no server given", key=key)
+    return tuple(servers)
+
+
+@dataclass(frozen=True)
+class ClusterSettings:
+    """How to reach one cluster. ``client`` holds Kafka client properties (security.*, ssl.*, sasl.*, client.rack …)."""
+
+    alias: str
+    bootstrap: tuple[tuple[str, int], ...]
+    client: Mapping[str, str] = field(default_factory=dict, repr=False)
+    request_timeout_s: float = 30.0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Every bound of a lane, with its unit."""
+
+    lane_memory_bytes_max: int = 64 * 1024 * 1024
+    """Fetched and not yet acknowledged bytes that one lane holds."""
+    partition_memory_bytes_max: int = 16 * 1024 * 1024
+    """The same for one partition: a stuck one leaves room to the others."""
+    fetch_bytes_max: int = 8 * 1024 * 1024
+    fetch_partition_bytes_max: int = 1024 * 1024
+    fetch_wait_ms_max: int = 500
+    produce_request_bytes_max: int = 1024 * 1024
+    """Batches of several partitions share a request up to this size; a single larger batch goes alone."""
+    produce_requests_in_flight_max: int = 5
+    """For each target broker; a broker remembers just five batches of a producer, so never above 5."""
+    produce_timeout_ms: int = 30_000
+    position_commit_interval_ms: int = 1_000
+    position_commit_bytes_max: int = 64 * 1024 * 1024
+    """A position is committed after this many bytes too, which bounds the tail that a recovery reads."""
+    progress_interval_ms: int = 5_000
+    """Ledger and MirrorMaker 2 progress are written this often, and at each clean end."""
+    report_interval_ms: int = 1_000
+    receipts_interval_ms: int = 5_000
+    release_wait_ms_max: int = 10_000
+    """How long a lane waits for a partition that another lane should let go, before it fences that lane there."""
+    transaction_interval_ms: int = 100
+    """With exactly.once.source.support=enabled: how often a lane commits its transaction."""
+    transaction_timeout_ms: int = 60_000
+    walks_at_once_max: int = 4
+    """Partitions of a lane whose target tail is read at the same time during a recovery."""
+
+
+@dataclass(frozen=True)
+class Policies:
+    """What to do in the cases that are never silent."""
+
+    on_data_gap: str = "continue"
+    on_topic_recreated: str = "restart"
+    on_record_too_large: str = "stop"
+
+
+@dataclass(frozen=True)
+class FlowSettings:
+    """One enabled flow with everything that its driver and lanes need."""
+
+    flow: Flow
+    source: ClusterSettings
+    target: ClusterSettings
+    topics: str = ".*"
+    topics_exclude: str = r".*[\-\.]internal, .*\.replica, __.*"
+    tasks_max: int = 1
+    replication_factor: int = 2
+    internal_replication_factor: int = 3
+    refresh_topics_interval_s: float = 5.0
+    epoch_s: float = 300.0
+    transactions: bool = False
+    read_committed: bool = False
+    start_at_latest: bool = False
+    separator: str = "."
+    identity_names: bool = False
+    client_rack: str = ""
+    limits: Limits = field(default_factory=Limits)
+    policies: Policies = field(default_factory=Policies)
