@@ -1,8 +1,8 @@
 """Appending carried batches: through each partition's leader, in order, bounded in flight, sent again when in doubt.
 
 A partition's batches wait in its ``AppendQueue``. Requests take one batch from each ready queue of a broker; a lost
-connection or a moved leader puts what was unanswered back to the front with its sequence unchanged, and the broker tells
-repeats by producer id, epoch and sequence. What cannot be helped by trying again goes to ``on_refused``.
+connection or a moved leader puts what was unanswered back to the front with its sequence unchanged, and the broker
+tells repeats by producer id, epoch and sequence. What cannot be helped by trying again goes to ``on_refused``.
 Called by the carrying loop, on its event loop; cost per request and per batch, never per record.
 """
 
@@ -197,7 +197,7 @@ class BatchAppender:
                 ready.append(queue)
             else:
                 queue.listed = False
-        if not topics:
+        if size == 0:
             return
         version = link.version(PRODUCE_API_KEY, PRODUCE_VERSION_MIN, PRODUCE_VERSION_MAX, "Produce")
         body = encode_produce(topics, timeout_ms=self._timeout_ms, transactional_id=self._transactional_id)

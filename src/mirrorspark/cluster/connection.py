@@ -74,7 +74,7 @@ class Connection:
             ) from error
         except OSError as error:
             raise Unreachable(
-                f"{address}: cannot connect ({error.strerror or error}); check bootstrap.servers and that the broker runs",
+                f"{address}: cannot connect ({error.strerror or error}); check bootstrap.servers and the broker",
                 address=address,
             ) from error
         connection = cls(sock, address, client_id)
@@ -148,7 +148,7 @@ class Connection:
                 answer = await self.request(ApiVersionsRequest(), ApiVersionsResponse, 0, timeout_s)
         except RequestTimedOut as error:
             raise Unreachable(
-                f"{self.address}: something listens there but does not speak Kafka (no answer within {timeout_s:.0f} s); "
+                f"{self.address}: something listens there but does not speak Kafka (no answer in {timeout_s:.0f} s); "
                 "check the port and security.protocol",
                 address=self.address,
             ) from error

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Wanted state, actual state, people: settings files, the flows' drivers, the command line."""

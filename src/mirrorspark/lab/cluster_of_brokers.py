@@ -48,8 +48,8 @@ class ClusterOfBrokers:
     ) -> None:
         """``settings`` are server properties over ours, for every broker; ``client`` what a client needs to log in.
 
-        ``jvm_flags`` stand in place of those that make the start quick. G1 as Kafka ships it: a 2-core machine would else
-        choose the serial collector.
+        ``jvm_flags`` stand in place of those that make the start quick. G1 is named since Kafka's scripts name it; a
+        small machine would choose the serial collector.
         """
         assert brokers >= 1, "a cluster has a broker"
         if ports is not None and len(ports) != brokers:

@@ -1,7 +1,7 @@
 """Fill a topic quickly with plain records, for benchmarks: hundreds of thousands a second.
 
-Called by benchmarks and the demo. Records have neither identity nor headers; what must be accounted for record by record
-comes from ``lab/workload.py`` instead.
+Called by benchmarks and the demo. Records have neither identity nor headers; what must be accounted for record by
+record comes from ``lab/workload.py`` instead.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def preload(
 ) -> Preloaded:
     """Write ``records`` records, spread evenly over the partitions of an existing topic, and check that all arrived.
 
-    ``batch_bytes`` bounds a record batch before compression; a mirror that carries batches feels it, so say it in reports.
+    ``batch_bytes`` bounds a record batch before compression; mirrors that carry batches feel it, so say it in reports.
     """
     before = _total(bootstrap, topic)
     chunks = _chunks(record_bytes, shape, seed)

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Numbers and words about what happened."""

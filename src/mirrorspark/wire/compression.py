@@ -2,7 +2,7 @@
 
 Called by ``records`` and ``legacy_batch`` to open a batch and close it again; a carried batch never comes here. What
 is written is what Java clients write, and they read it: snappy in xerial's frames, lz4 in independent blocks. What is
-read is also what others write. The limit holds before memory is taken, so a bomb costs an error and nothing else. May
+read is also what others write. No more memory than the limit is taken, so a bomb costs an error and nothing else. May
 not let an error of a library out: all damage is a WireError, an unknown codec an UnsupportedBatch.
 """
 
@@ -48,35 +48,33 @@ _SNAPPY_RATIO_MAX: Final = 64  # a copy of at most 64 bytes takes at least 2
 
 def compress(codec: int, data: Bytes) -> bytes:
     """The same bytes for the same input, also between processes."""
-    match codec:
-        case 0:
-            return bytes(data)
-        case 1:
-            compressor = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW_BITS)
-            return compressor.compress(data) + compressor.flush()
-        case 2:
-            return _compress_snappy(data)
-        case 3:
-            return lz4_frame(memoryview(data))
-        case 4:
-            return bytes(cramjam.zstd.compress(data, level=_ZSTD_LEVEL))
+    if codec == NONE:
+        return bytes(data)
+    if codec == GZIP:
+        compressor = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW_BITS)
+        return compressor.compress(data) + compressor.flush()
+    if codec == SNAPPY:
+        return _compress_snappy(data)
+    if codec == LZ4:
+        return lz4_frame(memoryview(data))
+    if codec == ZSTD:
+        return bytes(cramjam.zstd.compress(data, level=_ZSTD_LEVEL))
     raise _unknown(codec)
 
 
 def decompress(codec: int, data: Bytes, *, limit: int = DECOMPRESSED_BYTES_MAX) -> bytes:
     """Raises WireError when ``data`` is damaged, cut off, followed by something else, or more than ``limit`` inside."""
     try:
-        match codec:
-            case 0:
-                return _decompress_none(data, limit)
-            case 1:
-                return _decompress_gzip(data, limit)
-            case 2:
-                return _decompress_snappy(data, limit)
-            case 3:
-                return _decompress_lz4(data, limit)
-            case 4:
-                return _decompress_zstd(data, limit)
+        if codec == NONE:
+            return _decompress_none(data, limit)
+        if codec == GZIP:
+            return _decompress_gzip(data, limit)
+        if codec == SNAPPY:
+            return _decompress_snappy(data, limit)
+        if codec == LZ4:
+            return _decompress_lz4(data, limit)
+        if codec == ZSTD:
+            return _decompress_zstd(data, limit)
     except (cramjam.DecompressionError, zlib.error) as error:
         raise damage(f"codec {codec}: {error}") from error
     raise _unknown(codec)
@@ -135,7 +133,7 @@ def _decompress_snappy(data: Bytes, limit: int) -> bytes:
     """xerial's frames, or one raw block, which librdkafka and others write."""
     view = memoryview(data)
     if bytes(view[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
-        return _snappy_block(view, limit)
+        return _snappy_block(view, limit, limit)
     parts: list[bytes] = []
     left = limit
     position = _XERIAL_HEADER.size
@@ -149,19 +147,19 @@ def _decompress_snappy(data: Bytes, limit: int) -> bytes:
         position += _I32.size
         if not 0 < block_bytes <= len(view) - position:
             raise damage(f"a snappy block has length {block_bytes}")
-        part = _snappy_block(view[position : position + block_bytes], left)
+        part = _snappy_block(view[position : position + block_bytes], left, limit)
         left -= len(part)
         parts.append(part)
         position += block_bytes
     return b"".join(parts)
 
 
-def _snappy_block(block: memoryview, limit: int) -> bytes:
+def _snappy_block(block: memoryview, left: int, limit: int) -> bytes:
     """A raw block says its size first; the size is believed only as far as the format can have compressed so much."""
     if not block:
         raise damage("a snappy block is empty")
     size = cramjam.snappy.decompress_raw_len(block)
-    if size > limit:
+    if size > left:
         raise _too_large(limit)
     if size > len(block) * _SNAPPY_RATIO_MAX:
         raise damage(f"a snappy block of {len(block)} bytes claims to hold {size}")

@@ -25,7 +25,7 @@ _LENGTH: Final = struct.Struct(">i")
 
 
 def decode_legacy(batch: Batch, topic: str, partition: int) -> list[Record]:
-    """The record of a plain message, or those that a wrapper holds; offsets absolute, timestamp -1 in v0, which has none."""
+    """The record of a plain message, or those in a wrapper: offsets absolute, timestamp -1 in v0, which has none."""
     assert batch.is_legacy, "a v2 batch is opened by records"
     try:
         if batch.codec == NONE:

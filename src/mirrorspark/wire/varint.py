@@ -18,17 +18,23 @@ _VARLONG_BITS: Final = 64
 
 
 def append_varint(output: bytearray, value: int) -> None:
+    if -64 <= value < 64:  # one byte, as most lengths and deltas are: worth the shortcut, here and below
+        output.append(value << 1 if value >= 0 else ~(value << 1))
+        return
     assert -(1 << 31) <= value < 1 << 31, f"{value} is no 32-bit number"
     _append(output, value)
 
 
 def append_varlong(output: bytearray, value: int) -> None:
+    if -64 <= value < 64:
+        output.append(value << 1 if value >= 0 else ~(value << 1))
+        return
     assert -(1 << 63) <= value < 1 << 63, f"{value} is no 64-bit number"
     _append(output, value)
 
 
 def _append(output: bytearray, value: int) -> None:
-    zigzag = value << 1 if value >= 0 else (~value << 1) | 1
+    zigzag = value << 1 if value >= 0 else ~(value << 1)
     while zigzag > 0x7F:
         output.append(zigzag & 0x7F | 0x80)
         zigzag >>= 7
@@ -37,7 +43,7 @@ def _append(output: bytearray, value: int) -> None:
 
 def decode_varint(data: bytes, position: int) -> tuple[int, int]:
     """The 32-bit number at ``position`` and the position after it."""
-    if position < len(data) and (byte := data[position]) < 0x80:  # most lengths and deltas: worth the shortcut
+    if position < len(data) and (byte := data[position]) < 0x80:
         return (byte >> 1) ^ -(byte & 1), position + 1
     return _decode(data, position, _VARINT_BITS)
 

@@ -1,0 +1,105 @@
+"""What a person sees while mirrors run: a live table on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from mirrorspark.events import Event
+from mirrorspark.observe.flow_status import FlowStatus
+
+__all__ = ["LiveView"]
+
+LINE_INTERVAL_S = 10.0
+EVENTS_SHOWN_MAX = 8
+STYLES = {"running": "green", "degraded": "yellow", "silent": "red", "stopping": "cyan", "superseded": "red"}
+
+
+class LiveView:
+    """``tick`` a few times a second; ``event`` as they come; ``close`` at the end."""
+
+    def __init__(self, statuses: Sequence[FlowStatus], *, terminal: bool | None = None) -> None:
+        self._statuses = statuses
+        self._console = Console(stderr=False)
+        is_terminal = sys.stdout.isatty() if terminal is None else terminal
+        self._live = Live(console=self._console, refresh_per_second=4, transient=False) if is_terminal else None
+        self._next_line = 0.0
+        self._verdicts: dict[str, str] = {}
+        if self._live:
+            self._live.start()
+
+    def tick(self) -> None:
+        if self._live:
+            self._live.update(self._picture())
+            return
+        changed = any(self._verdicts.get(s.flow) != s.verdict for s in self._statuses)
+        if changed or time.monotonic() >= self._next_line:
+            self._next_line = time.monotonic() + LINE_INTERVAL_S
+            for status in self._statuses:
+                self._verdicts[status.flow] = status.verdict
+                self._line(summary_line(status))
+
+    def event(self, flow: str, event: Event) -> None:
+        self._line(f"{flow} EVENT {event}")
+
+    def _line(self, text: str) -> None:
+        stamp = time.strftime("%H:%M:%S")
+        if self._live:
+            self._console.print(f"{stamp} {text}", markup=False, highlight=False)
+        else:
+            sys.stdout.write(f"{stamp} {text}\n")
+            sys.stdout.flush()
+
+    def close(self) -> None:
+        if self._live:
+            self._live.update(self._picture())
+            self._live.stop()
+
+    def _picture(self) -> Group:
+        flows = Table(title="mirrorspark", title_justify="left", expand=False)
+        for name in ("flow", "state", "lanes", "partitions", "records", "records/s", "MB/s", "lag", "latency ms"):
+            flows.add_column(name, justify="left" if name in ("flow", "state") else "right")
+        for status in self._statuses:
+            records_s, bytes_s = status.rates
+            flows.add_row(
+                status.flow,
+                Text(status.verdict, style=STYLES.get(status.verdict, "")),
+                str(len(status.lanes)),
+                str(sum(lane.partitions for lane in status.lanes.values())),
+                f"{status.records:,}",
+                f"{records_s:,.0f}",
+                f"{bytes_s / 1e6:,.1f}",
+                f"{status.lag_records:,}",
+                f"{status.latency_ms:,}",
+            )
+        notes = [
+            Text(f"{status.flow}  {text}", style="yellow")
+            for status in self._statuses
+            for text in notices(status)[:EVENTS_SHOWN_MAX]
+        ]
+        return Group(flows, *notes)
+
+
+def notices(status: FlowStatus) -> list[str]:
+    """What an operator should look at: failures, waiting partitions, events that nobody acknowledged."""
+    texts = [status.failure] if status.failure else []
+    texts += [f"{place} waits: {why}" for place, why in sorted(status.waiting.items())]
+    texts += [str(event) for event in sorted(status.events.values(), key=lambda event: -event.at_ms)]
+    return texts
+
+
+def summary_line(status: FlowStatus) -> str:
+    records_s, bytes_s = status.rates
+    line = (
+        f"{status.flow} {status.verdict} lanes={len(status.lanes)} "
+        f"partitions={sum(lane.partitions for lane in status.lanes.values())} records={status.records} "
+        f"records/s={records_s:.0f} MB/s={bytes_s / 1e6:.1f} lag={status.lag_records} latency_ms={status.latency_ms}"
+    )
+    found = notices(status)
+    return f"{line} notices={len(found)} [{found[0]}]" if found else line

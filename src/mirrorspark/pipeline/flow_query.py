@@ -1,0 +1,74 @@
+"""One Structured Streaming query per flow: start it, watch it, stop it.
+
+Its rows are receipts; Spark sums them up (``observe``) and its UI shows the query's rate and state. The sink keeps
+nothing: what must be known is on the target cluster. Progress files are written asynchronously, into a folder that may
+be lost at any time.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from mirrorspark.pipeline.mirror_source import FlowOrder, MirrorDataSource
+
+__all__ = ["FlowQuery"]
+
+
+class FlowQuery:
+    """Called from the driver's flow runtime, in a thread (Spark's calls block)."""
+
+    def __init__(self, spark: SparkSession, order: FlowOrder, folder: Path) -> None:
+        self._spark = spark
+        self._order = order
+        self._folder = folder
+        self._query: StreamingQuery | None = None
+
+    def start(self) -> None:
+        """Begin the first epoch. An earlier run's query folder is thrown away: nothing in it is needed."""
+        folder = self._folder
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True, mode=0o700)
+        order = folder / "order"
+        self._order.write(order)
+        self._spark.dataSource.register(MirrorDataSource)
+        receipts = self._spark.readStream.format("mirror").option("order", str(order)).load()
+        summed = receipts.observe(
+            "receipts",
+            F.sum("records").alias("records"),
+            F.sum("bytes").alias("bytes"),
+            F.sum("batches").alias("batches"),
+            F.max("latency_ms").alias("latency_ms_max"),
+        )
+        self._query = (
+            summed.writeStream.format("noop")
+            .queryName(f"mirrorspark {self._order.settings.flow}")
+            .option("checkpointLocation", str(folder / "query_checkpoint"))
+            .option("asyncProgressTrackingEnabled", "true")
+            .option("asyncProgressTrackingCheckpointIntervalMs", "60000")
+            .start()
+        )
+
+    @property
+    def active(self) -> bool:
+        return self._query is not None and self._query.isActive
+
+    @property
+    def failure(self) -> str | None:
+        """Why the query ended by itself, if it did."""
+        error = self._query.exception() if self._query is not None else None
+        return str(error) if error is not None else None
+
+    @property
+    def epochs(self) -> list[dict[str, Any]]:
+        """The last finished epochs as Spark saw them: rows, durations, sums of receipts."""
+        return [dict(progress) for progress in self._query.recentProgress] if self._query is not None else []
+
+    def stop(self) -> None:
+        if self._query is not None:
+            self._query.stop()

@@ -1,0 +1,77 @@
+"""A lane inside Spark's reused Python worker: one event loop and the clusters' connections, kept between epochs.
+
+Spark promises no affinity between a lane and a worker, so nothing else is kept here: positions are read from the target
+at the start of each attempt. Runs on executors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterator
+
+from mirrorspark.cluster.cluster_client import ClusterClient
+from mirrorspark.errors import ClusterError, Fenced
+from mirrorspark.pipeline.lane import LaneRun, LaneSpec
+from mirrorspark.pipeline.receipt import Receipt
+from mirrorspark.settings import ClusterSettings
+
+__all__ = ["carry"]
+
+log = logging.getLogger("mirrorspark.lane")
+
+ATTEMPT_PAUSE_S = 1.0
+SUPERSEDED_PAUSE_S = 1.0
+"""A superseded lane ends its epoch at once; the pause keeps Spark from spinning until the driver has noticed."""
+
+
+class _Worker:
+    def __init__(self) -> None:
+        self.runner = asyncio.Runner()
+        self._clients: dict[tuple[str, str, int], ClusterClient] = {}
+
+    async def client(self, settings: ClusterSettings, role: str) -> ClusterClient:
+        key = (role, repr(settings.bootstrap), hash(tuple(sorted(settings.client.items()))))
+        client = self._clients.get(key)
+        if client is None:
+            client = ClusterClient(settings, settings.client.get("client.id", f"mirrorspark|{role}"))
+            await client.start()
+            self._clients[key] = client
+        return client
+
+    async def attempt(self, spec: LaneSpec) -> LaneRun:
+        source = await self.client(spec.settings.source, f"{spec.settings.flow}|source")
+        target = await self.client(spec.settings.target, f"{spec.settings.flow}|target")
+        run = LaneRun(spec, source, target)
+        await run.start()
+        return run
+
+
+_worker: _Worker | None = None
+
+
+def carry(spec: LaneSpec) -> Iterator[list[Receipt]]:
+    """Carry for the epoch; yields receipts as they come. An attempt that a cluster's absence ends is followed by another."""
+    global _worker
+    if _worker is None:
+        logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+        _worker = _Worker()
+    runner = _worker.runner
+    ends_at = time.monotonic() + spec.epoch_s
+    while (left := ends_at - time.monotonic()) > 0:
+        lane = LaneSpec(spec.settings, spec.lane, spec.generation, spec.epoch, left)
+        try:
+            run = runner.run(_worker.attempt(lane))
+            while (receipts := runner.run(run.next_receipts())) is not None:
+                if receipts:
+                    yield receipts
+            if run.superseded:
+                log.warning("%s: %s", spec, run.superseded)
+                time.sleep(SUPERSEDED_PAUSE_S)
+            return
+        except (ClusterError, Fenced, TimeoutError) as error:
+            if isinstance(error, ClusterError) and not error.retriable:
+                raise
+            log.warning("%s: %s; trying again", spec, error)
+            time.sleep(min(ATTEMPT_PAUSE_S, max(0.0, ends_at - time.monotonic())))
