@@ -1,7 +1,7 @@
 """An incremental fetch session with one source broker (KIP-227): idle partitions cost nothing.
 
-The broker remembers what is wanted; a request names only partitions whose position changed, an answer only those with news.
-One request is out at a time; ``ask`` sends the next, so the caller may ask before it has handled the last answer.
+The broker remembers what is wanted; a request names only partitions whose position changed, an answer only those with
+news. One request is out at a time; ``ask`` sends the next, so the caller may ask before it has handled the last answer.
 Brokers without sessions, or with their session cache full, get the whole list each time.
 """
 

@@ -98,7 +98,7 @@ def _only_pem(properties: Mapping[str, str], key: str, location: str) -> None:
     kind = properties.get(key, "JKS").upper()
     if kind != "PEM":
         raise SettingsError(
-            f"{key}={kind}: {location}: only PEM stores are read so far; convert it (keytool/openssl) and set {key}=PEM",
+            f"{key}={kind}: {location}: only PEM stores are read so far; convert it and set {key}=PEM",
             key=key,
         )
 

@@ -1,7 +1,7 @@
 """Who writes: producer ids and epochs, the fence that shuts out an older writer, and transactions.
 
-The fence (docs/decisions/0005, tried on Kafka 4.3.1): InitProducerId with a transactional id gives the same producer id a
-higher epoch; an empty transaction that is aborted puts one marker with that epoch into each partition; from then on the
+The fence (docs/decisions/0005, tried on Kafka 4.3.1): InitProducerId with a transactional id gives the same producer id
+a higher epoch; an empty transaction that is aborted puts one marker with that epoch into each partition; from then on the
 broker refuses the older epoch there. The data itself stays non-transactional.
 """
 

@@ -47,6 +47,7 @@ class Query(Protocol):
     """What the runtime needs of a Spark query."""
 
     def start(self) -> None: ...
+    def begin_no_epoch(self) -> None: ...
     def stop(self) -> None: ...
     @property
     def active(self) -> bool: ...
@@ -140,6 +141,8 @@ class FlowRuntime:
         """Drain: lanes commit and end, then the query stops."""
         self._stop.set()
         self.status.state = "stopping"
+        if self._query is not None:
+            self._query.begin_no_epoch()
         try:
             if self._plan is not None and not superseded:
                 await self._publish(replace(self._plan, version=self._plan.version + 1, stopping=True))

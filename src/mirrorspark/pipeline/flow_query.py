@@ -8,6 +8,7 @@ be lost at any time.
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from mirrorspark.pipeline.mirror_source import FlowOrder, MirrorDataSource
+from mirrorspark.pipeline.mirror_source import FlowOrder, MirrorDataSource, stop_mark
 
 __all__ = ["FlowQuery"]
+
+IDLE_WAIT_S = 5.0
 
 
 class FlowQuery:
@@ -27,6 +30,7 @@ class FlowQuery:
         self._spark = spark
         self._order = order
         self._folder = folder
+        self._order_path = folder / "order"
         self._query: StreamingQuery | None = None
 
     def start(self) -> None:
@@ -34,7 +38,7 @@ class FlowQuery:
         folder = self._folder
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True, mode=0o700)
-        order = folder / "order"
+        order = self._order_path
         self._order.write(order)
         self._spark.dataSource.register(MirrorDataSource)
         receipts = self._spark.readStream.format("mirror").option("order", str(order)).load()
@@ -69,6 +73,15 @@ class FlowQuery:
         """The last finished epochs as Spark saw them: rows, durations, sums of receipts."""
         return [dict(progress) for progress in self._query.recentProgress] if self._query is not None else []
 
+    def begin_no_epoch(self) -> None:
+        """The running epoch is the last one."""
+        stop_mark(self._order_path).touch()
+
     def stop(self) -> None:
-        if self._query is not None:
-            self._query.stop()
+        """Give a lane that has just ended the moment to hand in its last receipts, then stop."""
+        if self._query is None:
+            return
+        ends = time.monotonic() + IDLE_WAIT_S
+        while self._query.isActive and self._query.status["isTriggerActive"] and time.monotonic() < ends:
+            time.sleep(0.05)
+        self._query.stop()

@@ -22,7 +22,7 @@ from mirrorspark.pipeline.receipt import RECEIPT_DDL, to_arrow
 from mirrorspark.pipeline.worker import carry
 from mirrorspark.settings import FlowSettings
 
-__all__ = ["FlowOrder", "MirrorDataSource"]
+__all__ = ["FlowOrder", "MirrorDataSource", "stop_mark"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,11 @@ class FlowOrder:
         order = pickle.loads(path.read_bytes())
         assert isinstance(order, FlowOrder)
         return order
+
+
+def stop_mark(order: Path) -> Path:
+    """A file beside the order that says: no further epoch."""
+    return order.with_name("stop")
 
 
 class LaneTask(InputPartition):
@@ -72,8 +77,9 @@ class _MirrorReader(DataSourceStreamReader):
         return {"epoch": 0}
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
-        """There is always a next epoch; it begins when the last one has ended."""
-        return {"epoch": (start or {"epoch": 0})["epoch"] + 1}
+        """The next epoch begins when the last one has ended, and none once the flow is being stopped."""
+        last = int((start or {"epoch": 0})["epoch"])
+        return {"epoch": last if stop_mark(self._order).exists() else last + 1}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         order = FlowOrder.read(self._order)

@@ -43,7 +43,7 @@ def open_session(
         .config("spark.sql.streaming.numRecentProgressUpdates", "20")
         .config("spark.sql.artifact.isolation.enabled", "false")
         .config("spark.driver.memory", "512m")
-        .config("spark.log.level", "ERROR")
+        .config("spark.log.level", "FATAL")
     )
     if local:
         builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")

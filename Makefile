@@ -1,0 +1,56 @@
+# mirrorspark: everything a newcomer needs. `make demo` and `make test` do all their own set-up.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+SEED ?= 1
+
+.PHONY: help install demo test lint format bench chaos docs ci lock clean
+
+help:  ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: $(STAMP)  ## make the .venv with locked dependencies, and nothing else
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("mirrorspark needs Python 3.11 or later; set PYTHON=…" if sys.version_info < (3, 11) else 0)'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: install  ## two real brokers, a live flow, kills on the way, a verdict
+	$(BIN)/mirrorspark demo
+
+test: install lint  ## everything, on real brokers and real Spark
+	$(BIN)/python -m pytest
+
+lint: install  ## ruff and mypy
+	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests
+	$(BIN)/mypy
+
+format: install  ## rewrite to the house's style
+	$(BIN)/ruff format src tests
+	$(BIN)/ruff check --fix src tests
+
+bench: install  ## against the real MirrorMaker 2, in one run
+	$(BIN)/mirrorspark bench mm2
+
+chaos: install  ## the long run of seeded kills (SEED=…)
+	$(BIN)/mirrorspark chaos --kills 40 --seed $(SEED)
+	$(BIN)/mirrorspark chaos --kills 40 --seed $(SEED) --transactions
+
+docs: install  ## regenerate the reference pages
+	$(BIN)/python -m mirrorspark.control.reference_docs docs/reference
+
+ci:  ## what CI runs
+	bash .ci/run
+
+lock:  ## resolve the dependencies anew (needs uv)
+	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --no-annotate --no-header --extra lab --extra dev -o requirements.lock pyproject.toml
+
+clean:  ## remove the .venv and caches of the checkout
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
