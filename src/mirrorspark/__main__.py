@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 
 import typer
@@ -26,7 +27,17 @@ def version() -> None:
     sys.stdout.write(f"mirrorspark {__version__}\n")
 
 
+def add_lab_commands() -> None:
+    """The lab's verbs, where its extra (brokers, ordinary clients) is installed."""
+    if importlib.util.find_spec("confluent_kafka") is None or importlib.util.find_spec("psutil") is None:
+        return
+    from mirrorspark.lab.command.chaos import chaos
+
+    app.command()(chaos)
+
+
 def main() -> None:
+    add_lab_commands()
     app()
 
 

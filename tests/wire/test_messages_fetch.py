@@ -49,7 +49,9 @@ def test_versions() -> None:
 
 
 def _topic_of(entry: Any, version: int) -> str | bytes:
-    return entry.topic_id.bytes if uses_topic_ids(version) else entry.topic
+    if not uses_topic_ids(version):
+        return str(entry.topic)
+    return bytes(16) if entry.topic_id is None else bytes(entry.topic_id.bytes)
 
 
 def _assert_request(
@@ -346,12 +348,11 @@ def test_huge_counts_are_refused(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", BY_NAME)
-@pytest.mark.parametrize("length", [-1, -2, -4, -6, -10, -100, -(2**15)])
-def test_negative_name_length_is_refused(version: int, length: int) -> None:
-    """It would lead the walk backwards, and round and round."""
+def test_negative_name_length_is_refused(version: int) -> None:
+    """It leads the walk backwards: these lengths send it from the second name to the third and back, 2^31 times."""
     head = struct.pack(">i", 1) + (struct.pack(">ihi", 0, 0, 0) if version >= 7 else struct.pack(">i", 0))
-    raw = head + struct.pack(">ihi", 2**31 - 1, length, 0) + bytes(40)
-    with pytest.raises(WireError):
+    raw = head + struct.pack(">ihhhh", 2**31 - 1, 0, -2, 0, -10) + bytes(40)
+    with pytest.raises(WireError, match="name"):
         decode_fetch(version, memoryview(raw))
 
 

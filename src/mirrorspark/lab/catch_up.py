@@ -1,7 +1,7 @@
 """Wait until a copy has caught up with its original.
 
-Called by journeys and the demo before the checker reads, once nothing more is written to the source. Offsets differ between
-the clusters (markers, holes, filler), so the last record of each partition is compared, not the end offset.
+Called by journeys and the demo before the checker reads, once nothing more is written to the source. Offsets differ
+between the clusters (markers, holes, filler), so the last record of each partition is compared, not the end offset.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ READ_TIMEOUT_S = 10.0
 def wait_until_caught_up(
     source: str, target: str, topic: str, remote_topic: str, deadline_s: float = CATCH_UP_DEADLINE_S
 ) -> None:
-    """Until each partition's last visible record is the same on both clusters (``source`` and ``target``: bootstrap)."""
+    """Until each partition's last visible record is the same on both clusters, which are named by their bootstrap."""
     end = time.monotonic() + deadline_s
     wanted = last_record_digests(source, topic)
     behind = sorted(wanted)

@@ -186,6 +186,8 @@ def _decode_by_name(version: int, answer: memoryview) -> FetchAnswer:
     found: list[FetchedPartition] = []
     for _ in range(topics):
         (length,) = _SHORT.unpack_from(answer, at)
+        if length < 0:  # would lead the walk backwards, perhaps for ever
+            raise WireError(f"a Fetch answer claims a topic name of {length} bytes")
         topic = str(answer[at + 2 : at + 2 + length], "utf-8")
         at += 2 + length
         (count,) = _COUNT.unpack_from(answer, at)
@@ -227,12 +229,7 @@ def _decode_by_id(answer: memoryview) -> FetchAnswer:
         count, at = _read_uvarint(answer, at + 16)
         for _ in range(count - 1):
             partition, code, high, stable, start = _ANSWER_PART_V5.unpack_from(answer, at)
-            listed, at = _read_uvarint(answer, at + 30)
-            aborted: tuple[tuple[int, int], ...] = ()
-            if listed > 1:
-                # every entry: producer id, first offset, an empty tag section
-                aborted = tuple(_ABORTED.unpack_from(answer, at + 17 * i) for i in range(listed - 1))
-                at += 17 * (listed - 1)
+            aborted, at = _read_aborted(answer, at + 30)
             (preferred,) = _COUNT.unpack_from(answer, at)
             size, at = _read_uvarint(answer, at + 4)
             size = _bounded(size - 1, answer, at)
@@ -248,6 +245,15 @@ def _decode_by_id(answer: memoryview) -> FetchAnswer:
             )
         at = _skip_tags(answer, at)
     return FetchAnswer(throttle, error, session, found)
+
+
+def _read_aborted(answer: memoryview, at: int) -> tuple[tuple[tuple[int, int], ...], int]:
+    listed, at = _read_uvarint(answer, at)
+    aborted: list[tuple[int, int]] = []
+    for _ in range(listed - 1):
+        aborted.append(_ABORTED.unpack_from(answer, at))
+        at = _skip_tags(answer, at + 16)
+    return tuple(aborted), at
 
 
 def _read_partition_tags(answer: memoryview, at: int) -> tuple[tuple[int, int], int]:

@@ -1,0 +1,1 @@
+"""The lab's verbs on the command line: demo, chaos, bench."""
