@@ -12,6 +12,7 @@ MirrorError                    everything we raise; carries its facts as attribu
 │   └── RequestTimedOut        no answer within the deadline
 ├── PartitionStopped           one partition cannot go on by itself; the others do
 ├── Fenced                     another writer owns this lane or flow now
+├── SparkLost                  Spark's JVM is gone: the process ends, its supervisor starts it again
 └── LabError                   the embedded world (Java, jars, brokers) could not be set up
 
 Callers ask ``error.retriable``, never a list of types. Each class has a stable upper-case ``code`` for logs and machines.
@@ -32,6 +33,7 @@ __all__ = [
     "PartitionStopped",
     "RequestTimedOut",
     "SettingsError",
+    "SparkLost",
     "Unreachable",
     "UnsupportedBatch",
     "WireError",
@@ -121,6 +123,10 @@ class PartitionStopped(MirrorError):
 
 class Fenced(MirrorError):
     code = "FENCED"
+
+
+class SparkLost(MirrorError):
+    code = "SPARK_LOST"
 
 
 class LabError(MirrorError):

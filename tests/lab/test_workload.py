@@ -15,7 +15,9 @@ from mirrorspark.lab.records import make_record
 from mirrorspark.lab.workload import Workload
 
 
-def test_source_itself_agrees_with_the_ledger(source_cluster: ClusterOfBrokers, topic_name: str, tmp_path: Path) -> None:
+def test_source_itself_agrees_with_the_ledger(
+    source_cluster: ClusterOfBrokers, topic_name: str, tmp_path: Path
+) -> None:
     workload = Workload(source_cluster.bootstrap, topic_name, 3, seed=5)
     workload.create_topic()
     workload.produce(600)

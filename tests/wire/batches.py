@@ -1,7 +1,7 @@
 """Batches and records to try the wire room on: strategies, and builders for what our own encoder never writes.
 
-Used by the tests of this folder only. The builders take their bytes apart as the protocol guide does, not as the
-product does.
+Used by the tests of this room and of the pipeline. The builders take their bytes apart as the protocol guide does, not
+as the product does.
 """
 
 from __future__ import annotations

@@ -67,7 +67,6 @@ class AppendQueue:
             batch.request = None
             self.waiting.appendleft(batch)
 
-    @property
     def sendable(self) -> bool:
         return bool(self.waiting) and len(self.in_flight) < BATCHES_IN_FLIGHT_MAX and not self.blocked and self.admitted
 
@@ -125,7 +124,7 @@ class BatchAppender:
 
     def offer(self, queue: AppendQueue) -> None:
         """The queue has something to send (or may have)."""
-        if queue.listed or queue.locating or not queue.sendable:
+        if queue.listed or queue.locating or not queue.sendable():
             return
         leader = self._client.leader(queue.at)
         if leader is None:
@@ -174,7 +173,7 @@ class BatchAppender:
         ready = node.ready
         for _ in range(len(ready)):
             queue = ready[0]
-            if not queue.sendable:
+            if not queue.sendable():
                 ready.popleft().listed = False
                 continue
             batch = queue.waiting[0]
@@ -193,7 +192,7 @@ class BatchAppender:
             else:
                 listed.append((at.partition, batch.buffer))
             size += batch.size
-            if queue.sendable:
+            if queue.sendable():
                 ready.append(queue)
             else:
                 queue.listed = False
@@ -300,7 +299,7 @@ class BatchAppender:
                 self._lost.discard(queue)
                 queue.locating = False
                 self.offer(queue)
-                if not queue.sendable:
+                if not queue.sendable():
                     self.troubles.pop(queue.at, None)
             self.pump()
 

@@ -60,6 +60,10 @@ class FetchSession:
     def __contains__(self, at: TopicPartition) -> bool:
         return at in self._wanted
 
+    def is_current(self, at: TopicPartition) -> bool:
+        """Whether the last request asked for this partition at the offset wanted now; else its answer is out of date."""
+        return at in self._wanted and at not in self._changed
+
     def partitions(self) -> Iterable[TopicPartition]:
         return self._wanted.keys()
 

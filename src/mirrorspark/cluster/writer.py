@@ -49,7 +49,9 @@ class Writer:
 async def obtain_writer(
     client: ClusterClient, transactional_id: str | None, *, transaction_timeout_ms: int, deadline: Deadline
 ) -> Writer:
-    """A new epoch for this id (None: a producer id that nobody can fence). Ends (aborts) whatever transaction an earlier holder left open."""
+    """A new epoch for this id (None: a producer id that nobody can fence).
+
+    Ends (aborts) whatever transaction an earlier holder left open."""
     request = InitProducerIdRequest(
         transactional_id=transactional_id,
         transaction_timeout_ms=transaction_timeout_ms,

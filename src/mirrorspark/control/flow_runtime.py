@@ -21,7 +21,7 @@ from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.keyed_topic import KeyedTopic
 from mirrorspark.control.reconcile import ensure_internal_topics, reconcile_topics
-from mirrorspark.errors import ClusterError, Fenced, MirrorError
+from mirrorspark.errors import ClusterError, Fenced, MirrorError, SparkLost
 from mirrorspark.events import Event
 from mirrorspark.observe.flow_status import FlowStatus
 from mirrorspark.offsets.internal_topics import plan_topic, status_topic
@@ -150,7 +150,10 @@ class FlowRuntime:
         except MirrorError as error:
             log.warning("%s: stopping: %s", self.settings.flow, error)
         if self._query is not None:
-            await asyncio.to_thread(self._query.stop)
+            try:
+                await asyncio.to_thread(self._query.stop)
+            except SparkLost as error:
+                log.warning("%s: stopping: %s", self.settings.flow, error)
         self.status.state = "superseded" if superseded else "stopped"
         self._source.close()
         self._target.close()

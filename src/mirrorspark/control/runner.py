@@ -17,7 +17,7 @@ from pathlib import Path
 from mirrorspark.control.flow_runtime import FlowRuntime, Query
 from mirrorspark.control.live_view import LiveView, notices
 from mirrorspark.control.mm2_settings import Deployment
-from mirrorspark.errors import Fenced, MirrorError
+from mirrorspark.errors import Fenced, MirrorError, SparkLost
 from mirrorspark.settings import FlowSettings
 
 __all__ = ["run_deployment"]
@@ -27,6 +27,7 @@ log = logging.getLogger("mirrorspark")
 EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_FENCED = 4
+EXIT_SPARK_LOST = 5
 VIEW_INTERVAL_S = 0.25
 
 
@@ -116,6 +117,12 @@ class _Run:
             sys.stderr.write(f"mirrorspark: {error.code}: {error}\n")
             self._code = EXIT_FENCED
             await flow.stop(superseded=True)
+        except SparkLost as error:
+            sys.stderr.write(f"mirrorspark: {error.code}: {error}; ending, so that a supervisor starts it again\n")
+            self._code = EXIT_SPARK_LOST
+            self._spark = None
+            flow.status.state = "failed"
+            self._stop.set()
         except Exception as error:
             log.exception("flow %s failed", flow.settings.flow)
             sys.stderr.write(f"mirrorspark: flow {flow.settings.flow} failed: {error}\n")

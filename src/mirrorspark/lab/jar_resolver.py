@@ -33,8 +33,10 @@ PLAIN_REPORT_EVERY_S = 5.0
 
 _FOUND = re.compile(r"^\s+found (\S+) in ")
 _DOWNLOADED = re.compile(r"\[SUCCESSFUL ?\]\s+(\S+?)!")
-_TELLING = re.compile(
-    r"unresolved dependency|not found|Server access|timed out|refused|Unauthorized|Forbidden|Exception"
+# The first pattern that any line matches gives the reason: what the network said tells more than what is missing.
+_TELLING = (
+    re.compile(r"Server access|timed out|refused|Unauthorized|Forbidden|Host \S+ not found"),
+    re.compile(r"unresolved dependency|not found|Exception"),
 )
 _CREDENTIALS = re.compile(r"//[^/@\s]+@")
 
@@ -131,9 +133,12 @@ class _Resolver:
 
     def telling_lines(self) -> str:
         """The few lines that say why, without user names and passwords that addresses may hold."""
-        telling = [line.strip() for line in self._lines if _TELLING.search(line)]
-        chosen = list(dict.fromkeys(telling))[:3] or [line.strip() for line in self._lines if line.strip()][-3:]
-        return " | ".join(_CREDENTIALS.sub("//***@", line)[:200] for line in chosen) or "it said nothing"
+        lines = list(dict.fromkeys(line.strip() for line in self._lines if line.strip()))
+        for pattern in _TELLING:
+            telling = [line for line in lines if pattern.search(line)]
+            if telling:
+                return " | ".join(_CREDENTIALS.sub("//***@", line)[:200] for line in telling[:2])
+        return f"it last said: {_CREDENTIALS.sub('//***@', lines[-1])[:200]}" if lines else "it said nothing"
 
 
 def _pump(process: subprocess.Popen[str], lines: queue.Queue[str | None]) -> None:

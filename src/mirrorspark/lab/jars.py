@@ -93,9 +93,7 @@ def _read_manifest(folder: Path) -> list[Jar] | None:
     try:
         listed = json.loads((folder / _MANIFEST).read_text())
         return [Jar(**line) for line in listed["jars"]] or None
-    except FileNotFoundError:
-        return None
-    except (ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError):
         return None
 
 

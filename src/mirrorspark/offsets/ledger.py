@@ -44,14 +44,18 @@ def ledger_entry(at: TopicPartition, span: LedgerRange) -> tuple[bytes, bytes]:
 
 
 def parse_ledger_entry(key: bytes, value: bytes | None) -> tuple[TopicPartition, LedgerRange] | None:
-    """None for a tombstone or bytes of another version."""
+    """None for a tombstone, bytes of another version or bytes that are not ours."""
     if value is None or len(value) != _VALUE.size or len(key) < 2:
         return None
     (length,) = struct.unpack_from(">h", key, 0)
-    if len(key) != 2 + length + _KEY_TAIL.size:
+    if length <= 0 or len(key) != 2 + length + _KEY_TAIL.size:
         return None
     partition, first = _KEY_TAIL.unpack_from(key, 2 + length)
     version, last, downstream = _VALUE.unpack(value)
     if version != VERSION or last < first:
         return None
-    return TopicPartition(key[2 : 2 + length].decode(), partition), LedgerRange(first, last, downstream)
+    try:
+        topic = key[2 : 2 + length].decode()
+    except UnicodeDecodeError:
+        return None
+    return TopicPartition(topic, partition), LedgerRange(first, last, downstream)

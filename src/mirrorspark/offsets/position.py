@@ -66,5 +66,5 @@ class Position:
                 else None
             )
             return cls(int(text["up"]), offset, str(text["id"]), int(text["le"]), writer)
-        except (ValueError, KeyError, TypeError, IndexError):
+        except (ValueError, KeyError, TypeError, IndexError, OverflowError):
             return None

@@ -27,5 +27,5 @@ def parse_progress(key: bytes, value: bytes | None, source: str) -> tuple[str, i
             return None
         offset = None if value is None else int(json.loads(value)["offset"])
         return str(place["topic"]), int(place["partition"]), offset
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError):
         return None

@@ -224,8 +224,8 @@ class Express:
         for part in answer.partitions:
             name = session.topic_name(part.topic)
             track = self._tracks.get(TopicPartition(name, part.partition)) if name is not None else None
-            if track is None or track.source not in session:
-                continue
+            if track is None or not session.is_current(track.source):
+                continue  # moved, released or set back since the request went out
             if part.error_code or part.diverging_end >= 0:
                 self._fetch_refused(session, track, part)
                 continue

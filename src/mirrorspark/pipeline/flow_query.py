@@ -12,10 +12,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from mirrorspark.errors import SparkLost
 from mirrorspark.pipeline.mirror_source import FlowOrder, MirrorDataSource, stop_mark
 
 __all__ = ["FlowQuery"]
@@ -60,7 +62,13 @@ class FlowQuery:
 
     @property
     def active(self) -> bool:
-        return self._query is not None and self._query.isActive
+        """Raises SparkLost when Spark's JVM is gone."""
+        if self._query is None:
+            return False
+        try:
+            return bool(self._query.isActive)
+        except (Py4JError, OSError) as error:
+            raise SparkLost("Spark's JVM is gone (killed, or out of memory?)") from error
 
     @property
     def failure(self) -> str | None:
@@ -79,7 +87,7 @@ class FlowQuery:
 
     def stop(self) -> None:
         """Give a lane that has just ended the moment to hand in its last receipts, then stop."""
-        if self._query is None:
+        if self._query is None or not self.active:
             return
         ends = time.monotonic() + IDLE_WAIT_S
         while self._query.isActive and self._query.status["isTriggerActive"] and time.monotonic() < ends:

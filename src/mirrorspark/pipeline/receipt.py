@@ -49,7 +49,8 @@ RECEIPT_DDL = (
 
 def to_arrow(receipts: Sequence[Receipt]) -> pa.RecordBatch:
     for receipt in receipts:
-        assert receipt.records > 0 and receipt.upstream_first <= receipt.upstream_last, receipt
+        assert receipt.records > 0, receipt
+        assert receipt.upstream_first <= receipt.upstream_last, receipt
     columns = zip(*receipts, strict=True) if receipts else [[] for _ in RECEIPT_SCHEMA]
     return pa.RecordBatch.from_arrays(
         [pa.array(list(column), field.type) for column, field in zip(columns, RECEIPT_SCHEMA, strict=True)],

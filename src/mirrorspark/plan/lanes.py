@@ -132,15 +132,18 @@ def _even_out(lanes: list[dict[TopicPartition, Assignment]], loads: list[float],
     weigh = weight
     assert callable(weigh)
     for _ in range(sum(map(len, lanes))):
-        heavy = max(range(len(lanes)), key=lambda i: loads[i])
+        crowded = [i for i in range(len(lanes)) if len(lanes[i]) > 1]  # a lone partition has nowhere better to be
+        if not crowded:
+            return
+        heavy = max(crowded, key=lambda i: loads[i])
         light = min(range(len(lanes)), key=lambda i: loads[i])
-        if loads[heavy] <= loads[light] * IMBALANCE_MIN or len(lanes[heavy]) < 2:
+        apart = loads[heavy] - loads[light]
+        if loads[heavy] <= loads[light] * IMBALANCE_MIN:
             return
-        room = (loads[heavy] - loads[light]) / 2
-        fitting = [one for one in lanes[heavy].values() if weigh(one) <= room]
-        if not fitting:
+        helping = [one for one in lanes[heavy].values() if weigh(one) < apart]
+        if not helping:
             return
-        one = max(fitting, key=lambda item: (weigh(item), item.remote))
+        one = min(helping, key=lambda item: (abs(weigh(item) - apart / 2), item.remote))
         del lanes[heavy][one.remote]
         lanes[light][one.remote] = one
         loads[heavy] -= weigh(one)

@@ -1,0 +1,97 @@
+"""A partition's position as a group offset on the target, and what is not one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirrorspark.offsets.position import LastWriter, Position, positions_group
+
+WRITER = LastWriter("__mirrorspark-east->west-0", 4_000, 3, 17, clean=False)
+POSITION = Position(1_000, 950, "ab" * 16, 5, WRITER)
+TEXT: dict[str, Any] = json.loads(POSITION.to_commit()[1])
+
+numbers = st.integers(-1, 2**62)
+texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=40)
+writers = st.none() | st.builds(LastWriter, texts, numbers, numbers, numbers, st.booleans())
+
+
+def test_the_group_is_left_out_by_mirror_makers_default_filter() -> None:
+    assert positions_group("east", "west") == "__mirrorspark-east->west"
+
+
+def test_committed_text() -> None:
+    offset, metadata = POSITION.to_commit()
+    assert offset == 950
+    assert metadata == (
+        '{"v":1,"up":1000,"id":"abababababababababababababababab","le":5,'
+        '"w":["__mirrorspark-east->west-0",4000,3,17],"clean":0}'
+    )
+
+
+def test_committed_text_fits_into_a_brokers_default_limit() -> None:
+    """offset.metadata.max.bytes is 4096."""
+    most = 2**63 - 1
+    writer = LastWriter(f"__mirrorspark-{'s' * 200}->{'t' * 200}-{'0' * 10}", most, 2**15 - 1, most, clean=True)
+    assert len(Position(most, most, "f" * 32, 2**31 - 1, writer).to_commit()[1]) < 4096
+
+
+@given(st.builds(Position, numbers, numbers, texts, numbers, writers))
+def test_a_position_reads_back(position: Position) -> None:
+    assert Position.from_commit(*position.to_commit()) == position
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        "",
+        " ",
+        "reset by hand",
+        "null",
+        "1",
+        "[]",
+        '"v"',
+        "{}",
+        '{"v":1}',
+        "{" * 50,
+        json.dumps({**TEXT, "v": 2}),
+        json.dumps({**TEXT, "up": None}),
+        json.dumps({**TEXT, "up": "many"}),
+        json.dumps({**TEXT, "up": []}),
+        json.dumps({**TEXT, "up": float("inf")}),
+        json.dumps({**TEXT, "le": float("nan")}),
+        json.dumps({**TEXT, "w": ["id", 1]}),
+        json.dumps({**TEXT, "w": ["id", 1, 2, "x"]}),
+        json.dumps({**TEXT, "w": {"id": 1}}),
+        json.dumps({**TEXT, "w": 7}),
+    ],
+)
+def test_foreign_text_is_no_position(metadata: str) -> None:
+    assert Position.from_commit(950, metadata) is None
+
+
+@pytest.mark.parametrize("missing", ["v", "up", "id", "le", "w", "clean"])
+def test_text_with_a_part_missing_is_no_position(missing: str) -> None:
+    metadata = json.dumps({key: value for key, value in TEXT.items() if key != missing})
+    assert Position.from_commit(950, metadata) is None
+
+
+@given(texts)
+def test_arbitrary_text_is_no_position(metadata: str) -> None:
+    assert Position.from_commit(950, metadata) is None
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | texts,
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.sampled_from(sorted(TEXT)), json_values)
+def test_a_part_of_another_type_never_raises(part: str, value: object) -> None:
+    Position.from_commit(950, json.dumps({**TEXT, part: value}))
