@@ -8,8 +8,13 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers, started_together
+
+# A busy machine is no finding.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 _numbers = itertools.count(1)
 

@@ -66,7 +66,9 @@ def test_retriable_errors() -> None:
     assert {cls for cls in CLASSES if cls("why").retriable} == {Unreachable, RequestTimedOut}
 
 
-@pytest.mark.parametrize(("facts", "retriable"), [({}, False), ({"retriable": False}, False), ({"retriable": True}, True)])
+@pytest.mark.parametrize(
+    ("facts", "retriable"), [({}, False), ({"retriable": False}, False), ({"retriable": True}, True)]
+)
 def test_a_brokers_error_is_retriable_as_its_code_says(facts: dict[str, bool], retriable: bool) -> None:
     error = BrokerError("refused", error_code=6, **facts)
     assert error.retriable is retriable

@@ -32,7 +32,9 @@ def add_lab_commands() -> None:
     if importlib.util.find_spec("confluent_kafka") is None or importlib.util.find_spec("psutil") is None:
         return
     from mirrorspark.lab.command.chaos import chaos
+    from mirrorspark.lab.command.demo import demo
 
+    app.command()(demo)
     app.command()(chaos)
 
 

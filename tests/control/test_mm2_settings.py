@@ -38,7 +38,7 @@ def _refused(properties: dict[str, str], *only_targets: str) -> SettingsError:
     return caught.value
 
 
-# -- flows and clusters -------------------------------------------------------------------------------------------------
+# -- flows and clusters ------------------------------------------------------------------------------------------------
 
 
 def test_the_smallest_file() -> None:
@@ -88,7 +88,7 @@ def test_settings_travel_to_executors() -> None:
     assert pickle.loads(pickle.dumps(flow)) == flow
 
 
-# -- what is refused ----------------------------------------------------------------------------------------------------
+# -- what is refused ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("key", ["clusters", "east.bootstrap.servers", "west.bootstrap.servers"])
@@ -170,7 +170,7 @@ def test_other_bad_values_name_their_key(key: str, value: str) -> None:
     assert str(error).startswith(f"{key}={value}:")
 
 
-# -- what goes where, and who wins --------------------------------------------------------------------------------------
+# -- what goes where, and who wins -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -237,12 +237,14 @@ def test_consumer_settings_of_the_source() -> None:
     assert flow.client_rack == "rack-1"
 
 
-@pytest.mark.parametrize(("policy", "identity"), [("IdentityReplicationPolicy", True), ("DefaultReplicationPolicy", False)])
+@pytest.mark.parametrize(
+    ("policy", "identity"), [("IdentityReplicationPolicy", True), ("DefaultReplicationPolicy", False)]
+)
 def test_replication_policy(policy: str, identity: bool) -> None:
     assert _flow(replication__policy__class=f"org.apache.kafka.connect.mirror.{policy}").identity_names is identity
 
 
-# -- warnings -----------------------------------------------------------------------------------------------------------
+# -- warnings ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -268,7 +270,7 @@ def test_known_keys_give_no_warning() -> None:
     assert parse_deployment(properties).warnings == []
 
 
-# -- security -----------------------------------------------------------------------------------------------------------
+# -- security ----------------------------------------------------------------------------------------------------------
 
 SECRET = "hunter2-do-not-tell"
 SECRETS = {

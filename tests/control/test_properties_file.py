@@ -129,7 +129,7 @@ def test_escapes(text: str, expected: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("text", [r"a=\u", r"a=\u12", r"a=\u12G4", r"a=\u 123", r"\u00=b", r"a=\u+123"])
 def test_a_broken_unicode_escape_is_refused_with_its_line(text: str) -> None:
-    with pytest.raises(SettingsError, match="mm2.properties, line 3") as caught:
+    with pytest.raises(SettingsError, match=r"mm2\.properties, line 3") as caught:
         parse_properties(f"# one\ntwo=2\n{text}\n", "mm2.properties")
     assert caught.value.facts == {"file": "mm2.properties", "line": 3}
 
@@ -138,7 +138,7 @@ def test_the_order_of_the_file_is_kept() -> None:
     assert list(parse_properties("c=1\na=2\nb=3")) == ["c", "a", "b"]
 
 
-# -- files --------------------------------------------------------------------------------------------------------------
+# -- files -------------------------------------------------------------------------------------------------------------
 
 
 def test_a_file_is_read(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, kind: str) -> None:
     assert caught.value.facts["file"] == str(path)
 
 
-# -- any map, written and read ------------------------------------------------------------------------------------------
+# -- any map, written and read -----------------------------------------------------------------------------------------
 
 # Surrogates are no characters; the line ends that only Python knows (U+0085, U+2028 …) are ordinary ones here.
 texts = st.text(st.characters(exclude_categories=("Cs",)) | st.sampled_from("\\=: \t\f\n\r#!\x85\u2028\v"), max_size=20)

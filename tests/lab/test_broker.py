@@ -84,6 +84,23 @@ def test_settings_reach_the_broker_and_topics_come_and_go(source_cluster: Cluste
     assert topic_partitions(source_cluster.bootstrap, topic_name) == 0
 
 
+def test_cluster_that_asks_who_we_are() -> None:
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    users = f'{module} username="admin" password="admin-word" user_admin="admin-word" user_mirror="mirror-word";'
+    login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "mirror"}
+    settings = {
+        "listener.security.protocol.map": "CLIENT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "listener.name.client.plain.sasl.jaas.config": users,
+    }
+    known = {**login, "sasl.password": "mirror-word"}
+    with ClusterOfBrokers("guarded", settings=settings, client=known) as cluster:
+        create_topic(cluster.bootstrap, "secret", 1, client=admin(cluster.bootstrap, known))
+        with pytest.raises(KafkaException):
+            admin(cluster.bootstrap, {**login, "sasl.password": "guess"}).list_topics(timeout=2)
+
+
 def test_misuse_is_told() -> None:
     with pytest.raises(LabError, match="2 brokers but 1 ports"):
         ClusterOfBrokers("few", brokers=2, ports=[15001])

@@ -13,7 +13,7 @@ from mirrorspark.offsets.ledger import LedgerRange, ledger_entry, parse_ledger_e
 
 AT = TopicPartition("east.orders", 3)
 
-int32s, int64s = st.integers(0, 2**31 - 1), st.integers(0, 2**62)
+int32s, int64s = st.integers(0, 2**31 - 1), st.integers(0, 2**62 - 1)
 topics = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=60)
 
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from wire.batches import CODECS, legacy_message, legacy_wrapper, v2_batch
 
 from mirrorspark.cluster.buffer_pool import BufferPool
 from mirrorspark.errors import CorruptBatch
@@ -17,6 +16,7 @@ from mirrorspark.pipeline.preparation import carry_records, goes_unopened, prepa
 from mirrorspark.pipeline.track import CarriedBatch
 from mirrorspark.wire.record_batch import Batch, body, split_batches, stamp, verify_crc
 from mirrorspark.wire.records import Record, decode_records, encode_batch
+from wire.batches import CODECS, legacy_message, legacy_wrapper, v2_batch
 
 AT = TopicPartition("orders", 3)
 NOW = 1_700_000_000_000
@@ -75,7 +75,7 @@ def _assert_sendable(carried: CarriedBatch) -> None:
     assert carried.size == len(carried.buffer) == batch.size
 
 
-# -- unopened -----------------------------------------------------------------------------------------------------------
+# -- unopened ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -133,7 +133,7 @@ def test_reasons_to_open_a_batch(data: bytearray, position: int, unopened: bool)
     assert goes_unopened(batch, position) == unopened
 
 
-# -- re-encoded ---------------------------------------------------------------------------------------------------------
+# -- re-encoded --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -180,7 +180,9 @@ def test_append_time_becomes_create_time() -> None:
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_old_formats_are_re_encoded(magic: int, wrapped: bool) -> None:
-    records = [record._replace(headers=(), timestamp=record.timestamp if magic else -1) for record in _records(100, 101)]
+    records = [
+        record._replace(headers=(), timestamp=record.timestamp if magic else -1) for record in _records(100, 101)
+    ]
     if wrapped:
         items = _prepare(legacy_wrapper(records, magic=magic, codec=1))
     else:
@@ -219,9 +221,9 @@ def test_a_partly_wanted_batch_with_nothing_left() -> None:
 
 
 def test_a_batch_before_the_position_is_passed_over() -> None:
-    assert [_span(item) for item in _prepare(_dense(100, 5), _dense(105, 2), position=105) if not isinstance(item, int)] == [
-        (105, 106, 107)
-    ]
+    assert [
+        _span(item) for item in _prepare(_dense(100, 5), _dense(105, 2), position=105) if not isinstance(item, int)
+    ] == [(105, 106, 107)]
     assert _prepare(_dense(100, 5), position=105) == []
 
 
@@ -230,7 +232,7 @@ def test_what_came_twice_goes_once() -> None:
     assert [_span(item) for item in items if isinstance(item, CarriedBatch)] == [(100, 104, 105), (105, 106, 107)]
 
 
-# -- left out -----------------------------------------------------------------------------------------------------------
+# -- left out ----------------------------------------------------------------------------------------------------------
 
 
 def _marker(at: int, producer: int, *, commit: bool) -> bytearray:
@@ -248,7 +250,11 @@ def _told(items: Sequence[CarriedBatch | int]) -> list[tuple[int, int] | int]:
 
 @pytest.mark.parametrize("commit", [True, False])
 def test_markers_are_left_out(commit: bool) -> None:
-    assert _told(_prepare(_dense(100, 2), _marker(102, 5, commit=commit), _dense(103, 1))) == [(100, 101), 103, (103, 103)]
+    assert _told(_prepare(_dense(100, 2), _marker(102, 5, commit=commit), _dense(103, 1))) == [
+        (100, 101),
+        103,
+        (103, 103),
+    ]
 
 
 def test_aborted_data_is_left_out_to_its_marker() -> None:
@@ -271,11 +277,16 @@ def test_without_a_list_of_aborted_ones_all_data_goes() -> None:
 
 
 def test_a_marker_before_the_position_still_ends_its_transaction() -> None:
-    datas = (_of_transaction(5, 100), _marker(101, 5, commit=False), _of_transaction(5, 102), _marker(103, 5, commit=True))
+    datas = (
+        _of_transaction(5, 100),
+        _marker(101, 5, commit=False),
+        _of_transaction(5, 102),
+        _marker(103, 5, commit=True),
+    )
     assert _told(_prepare(*datas, position=102, aborted=((5, 100),))) == [(102, 102), 104]
 
 
-# -- damage -------------------------------------------------------------------------------------------------------------
+# -- damage ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["dense", "holes", "marker", "aborted"])
@@ -302,7 +313,7 @@ def test_damage_before_the_position_does_no_harm() -> None:
     assert _told(_prepare(data, _dense(105, 1), position=105)) == [(105, 105)]
 
 
-# -- all together -------------------------------------------------------------------------------------------------------
+# -- all together ------------------------------------------------------------------------------------------------------
 
 
 @settings(deadline=None, max_examples=150)

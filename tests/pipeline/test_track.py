@@ -73,7 +73,7 @@ def _bytes_of(carried: CarriedBatch) -> Batch:
     return batch
 
 
-# -- beginning ----------------------------------------------------------------------------------------------------------
+# -- beginning ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_new_track_owns_nothing() -> None:
@@ -117,7 +117,7 @@ def test_invariant_b_nothing_is_left_over_from_an_earlier_attempt(sent: bool) ->
         track.begin(WRITER, 100, 40, 6)
 
 
-# -- accepting ----------------------------------------------------------------------------------------------------------
+# -- accepting ---------------------------------------------------------------------------------------------------------
 
 
 def test_accepted_batches_are_stamped_in_sequence() -> None:
@@ -174,7 +174,7 @@ def test_invariant_a_no_batch_from_before_the_position() -> None:
         _accept(track, _dense(99, 5))
 
 
-# -- booking ------------------------------------------------------------------------------------------------------------
+# -- booking -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_receipt_moves_the_position() -> None:
@@ -265,7 +265,7 @@ def test_a_span_sums_up_since_the_last_receipt_row() -> None:
     assert (track.span.upstream_first, track.span.downstream_first, track.span.batches) == (109, 47, 1)
 
 
-# -- skipping -----------------------------------------------------------------------------------------------------------
+# -- skipping ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_skip_with_nothing_in_line_moves_at_once() -> None:
@@ -313,7 +313,7 @@ def test_a_batch_after_a_skip_follows_it() -> None:
     assert list(track.ranges) == [LedgerRange(100, 101, 40), LedgerRange(103, 104, 42)]
 
 
-# -- starting over ------------------------------------------------------------------------------------------------------
+# -- starting over -----------------------------------------------------------------------------------------------------
 
 
 def test_a_dropped_queue_is_fetched_again_from_the_position() -> None:
@@ -373,7 +373,7 @@ def test_lag() -> None:
     assert track.lag_records == 0
 
 
-# -- all together -------------------------------------------------------------------------------------------------------
+# -- all together ------------------------------------------------------------------------------------------------------
 
 steps = st.lists(
     st.tuples(st.sampled_from(["dense", "holes", "skip", "append"]), st.integers(1, 5), st.integers(0, 3)), max_size=30
@@ -391,8 +391,11 @@ def test_ranges_say_where_every_record_went(script: list[tuple[str, int, int]]) 
         nonlocal downstream
         downstream += markers
         carried = _append(track, downstream)
-        offsets = [at for first, count in carried.runs or [(carried.upstream_first, carried.batch.record_count)]
-                   for at in range(first, first + count)]
+        offsets = [
+            at
+            for first, count in carried.runs or [(carried.upstream_first, carried.batch.record_count)]
+            for at in range(first, first + count)
+        ]
         landed.update(zip(offsets, range(downstream, downstream + len(offsets)), strict=True))
         downstream += len(offsets)
 

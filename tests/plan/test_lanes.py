@@ -156,6 +156,15 @@ def test_partitions_move_only_when_the_imbalance_is_clear(loads: tuple[int, ...]
     assert bool(_moved(before, after)) == moves
 
 
+def test_many_small_partitions_do_not_move_for_a_small_imbalance() -> None:
+    orders = _topic("orders", 24)
+    before = (tuple(orders[:10]), tuple(orders[10:]))  # 1.4 times, and any of them would fit
+    assert spread(orders, 2, before=before, bytes_per_s={one.remote: 10.0 for one in orders}) == tuple(
+        tuple(sorted(lane, key=lambda one: one.remote)) for lane in before
+    )
+    assert not _moved(before, spread(orders, 2, before=before))
+
+
 def test_two_heavy_partitions_part_ways() -> None:
     orders = _topic("orders", 4)
     measured = {one.remote: rate for one, rate in zip(orders, (0.0, 0.0, 500.0, 500.0), strict=True)}
@@ -191,7 +200,7 @@ def test_a_flow_has_at_least_one_lane() -> None:
         spread(_topic("orders", 1), 0)
 
 
-# -- the plan document --------------------------------------------------------------------------------------------------
+# -- the plan document -------------------------------------------------------------------------------------------------
 
 texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
 owners = st.builds(Owner, st.integers(0, 2**40), texts, texts, st.integers(0, 2**31))

@@ -41,6 +41,8 @@ def _wants(topic: str, topics: str = ".*", exclude: str = "", naming: TopicNamin
         ("", "orders", False),  # an empty list wants nothing
         (" , ", "orders", False),
         ("ord[a-z]+s", "orders", True),
+        ("(?i)orders, clicks", "ORDERS", True),  # one regex, joined: a flag in front counts for all of it
+        ("(?i)orders, clicks", "Clicks", True),
     ],
 )
 def test_include(topics: str, topic: str, wanted: bool) -> None:

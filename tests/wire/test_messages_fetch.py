@@ -1,4 +1,4 @@
-"""Fetch against kafka-python's schemas: what we write they read, what they write we read, in every version we speak."""
+"""Fetch against kafka-python's schemas: what we write they read, what they write we read, in every version."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_versions() -> None:
     assert (FETCH_API_KEY, FETCH_VERSION_MAX) == (FetchRequest.API_KEY, 13)
 
 
-# -- requests -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _topic_of(entry: Any, version: int) -> str | bytes:
@@ -61,9 +61,7 @@ def _assert_request(
     forgotten: dict[str | bytes, list[int]],
     session: tuple[int, int],
 ) -> None:
-    body = encode_fetch(
-        version, limits, wanted, forgotten=forgotten, session_id=session[0], session_epoch=session[1]
-    )
+    body = encode_fetch(version, limits, wanted, forgotten=forgotten, session_id=session[0], session_epoch=session[1])
     found = FetchRequest.decode(body, version=version)
     assert len(found.encode()) == len(body), "not all of the body was read"
     assert found.replica_id == -1
@@ -123,7 +121,7 @@ def test_many_topics_need_a_longer_count() -> None:
     _assert_request(13, LIMITS._replace(rack="r" * 300), wanted, {bytes(16): list(range(500))}, (1, 2))
 
 
-# -- answers ------------------------------------------------------------------------------------------------------------
+# -- answers -----------------------------------------------------------------------------------------------------------
 
 
 def _part(index: int = 0, **changes: Any) -> FetchedPartition:
@@ -245,7 +243,7 @@ def test_any_answer_reads_back(version: int, data: st.DataObject) -> None:
     assert decode_fetch(version, memoryview(raw)) == _as_version_tells(version, answer)
 
 
-# -- tags that we do not know -------------------------------------------------------------------------------------------
+# -- tags that we do not know ------------------------------------------------------------------------------------------
 
 TOPIC_ID = bytes(range(16))
 NO_TAGS = b"\0"
@@ -275,7 +273,15 @@ def _answer_with_tags(
         for index in (0, 1)
     )
     return memoryview(
-        struct.pack(">i", 99) + header + struct.pack(">ihi", 0, 0, 7) + b"\2" + TOPIC_ID + b"\3" + parts + topic + NO_TAGS
+        struct.pack(">i", 99)
+        + header
+        + struct.pack(">ihi", 0, 0, 7)
+        + b"\2"
+        + TOPIC_ID
+        + b"\3"
+        + parts
+        + topic
+        + NO_TAGS
     )
 
 
@@ -294,7 +300,7 @@ def test_diverging_epoch_among_other_tags() -> None:
     assert [bytes(part.records) for part in found.partitions] == [b"abc"] * 2
 
 
-# -- damage -------------------------------------------------------------------------------------------------------------
+# -- damage ------------------------------------------------------------------------------------------------------------
 
 
 def _decode_or_refuse(version: int, raw: bytes | bytearray) -> FetchAnswer | None:

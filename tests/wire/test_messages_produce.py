@@ -1,4 +1,4 @@
-"""Produce against kafka-python's schemas: what we write they read, what they write we read, in every version we speak."""
+"""Produce against kafka-python's schemas: what we write they read, what they write we read, in every version."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_versions() -> None:
     assert PRODUCE_API_KEY == ProduceRequest.API_KEY
 
 
-# -- requests -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _assert_request(
@@ -61,7 +61,9 @@ def test_request_reads_back(version: int, transactional_id: str | None) -> None:
 @every_version
 @brief
 @given(
-    batches=st.dictionaries(names, st.lists(st.tuples(int32s, st.binary(min_size=1, max_size=50)), max_size=3), max_size=4),
+    batches=st.dictionaries(
+        names, st.lists(st.tuples(int32s, st.binary(min_size=1, max_size=50)), max_size=3), max_size=4
+    ),
     timeout_ms=int32s,
     transactional_id=st.one_of(st.none(), names),
 )
@@ -79,7 +81,7 @@ def test_batches_are_not_copied() -> None:
     assert all(any(part is view for part in parts) for view in views)
 
 
-# -- answers ------------------------------------------------------------------------------------------------------------
+# -- answers -----------------------------------------------------------------------------------------------------------
 
 
 def _answer_bytes(version: int, partitions: list[Appended], throttle_ms: int, **fields: Any) -> bytes:
@@ -173,7 +175,7 @@ def test_any_answer_reads_back(version: int, partitions: list[Appended], throttl
     assert found == ([_as_version_tells(version, part) for part in grouped], throttle_ms)
 
 
-# -- damage -------------------------------------------------------------------------------------------------------------
+# -- damage ------------------------------------------------------------------------------------------------------------
 
 
 def _decode_or_refuse(version: int, raw: bytes | bytearray) -> tuple[list[Appended], int] | None:

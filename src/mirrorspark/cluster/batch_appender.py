@@ -3,6 +3,10 @@
 A partition's batches wait in its ``AppendQueue``. Requests take one batch from each ready queue of a broker; a lost
 connection or a moved leader puts what was unanswered back to the front with its sequence unchanged, and the broker
 tells repeats by producer id, epoch and sequence. What cannot be helped by trying again goes to ``on_refused``.
+
+A broker forgets a producer by the *record* time of its last batch (producer.id.expiration.ms, a day): of an old backlog it
+may remember nothing a moment later, and then takes any sequence and any repeat (docs/decisions/0006). So while it may have
+no memory of us, one batch is in flight at a time, and an unanswered one goes to ``on_doubt``: only the log can tell.
 Called by the carrying loop, on its event loop; cost per request and per batch, never per record.
 """
 
@@ -34,6 +38,9 @@ __all__ = ["AppendQueue", "BatchAppender", "Outgoing"]
 BATCHES_IN_FLIGHT_MAX = 5
 """For each partition: what a broker remembers of a producer, and so what may be sent again safely."""
 RELOCATE_PAUSE_S = 0.1
+MAYBE_APPENDED = (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+STALL_S_MAX = 30.0
+"""A process that was frozen for longer (SIGSTOP, a suspended machine) must prove anew that its partitions are its own."""
 
 
 class Outgoing(Protocol):
@@ -41,13 +48,15 @@ class Outgoing(Protocol):
 
     buffer: memoryview
     size: int
+    aged: bool
+    """Its records are so old that the broker may forget the producer as soon as it has appended them."""
     request: object
 
 
 class AppendQueue:
     """One target partition's batches: ``waiting`` to be sent, ``in_flight`` sent and unanswered."""
 
-    __slots__ = ("admitted", "at", "blocked", "in_flight", "listed", "locating", "outstanding", "waiting")
+    __slots__ = ("admitted", "at", "blocked", "forgotten", "in_flight", "listed", "locating", "outstanding", "waiting")
 
     def __init__(self, at: TopicPartition) -> None:
         self.at = at
@@ -56,6 +65,7 @@ class AppendQueue:
         self.listed = False
         self.locating = False
         self.blocked = False  # refused by the target; somebody must decide
+        self.forgotten = True  # the broker may have no memory of this producer here
         self.admitted = True  # False: not (yet) part of the open transaction
         self.outstanding = 0
         """Requests with a batch of this queue that are unanswered: their bytes may still be on the way out."""
@@ -68,7 +78,17 @@ class AppendQueue:
             self.waiting.appendleft(batch)
 
     def sendable(self) -> bool:
-        return bool(self.waiting) and len(self.in_flight) < BATCHES_IN_FLIGHT_MAX and not self.blocked and self.admitted
+        if not self.waiting or self.blocked or not self.admitted:
+            return False
+        if not self.in_flight:
+            return True
+        alone = self.forgotten or self.waiting[0].aged or self.in_flight[-1].aged
+        return not alone and len(self.in_flight) < BATCHES_IN_FLIGHT_MAX
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether sending the unanswered batches again could append them twice."""
+        return bool(self.in_flight) and (self.forgotten or self.in_flight[0].aged)
 
 
 class _Request:
@@ -105,6 +125,7 @@ class BatchAppender:
         timeout_ms: int,
         on_appended: Callable[[AppendQueue, Outgoing, int], None],
         on_refused: Callable[[AppendQueue, Appended], None],
+        on_doubt: Callable[[AppendQueue, str], None],
         transactional_id: str | None = None,
     ) -> None:
         self._client = client
@@ -113,12 +134,15 @@ class BatchAppender:
         self._timeout_ms = timeout_ms
         self._on_appended = on_appended
         self._on_refused = on_refused
+        self._on_doubt = on_doubt
         self._transactional_id = transactional_id
         self._nodes: dict[int, _Node] = {}
         self._lost: set[AppendQueue] = set()
         self._locator: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
+        self.awake_at = time.monotonic()
+        """Set by the lane's clock; when it is old, nothing is sent."""
         self.troubles: dict[TopicPartition, str] = {}
         """Partitions that cannot be appended to right now, and why; they are tried again until it works."""
 
@@ -152,6 +176,8 @@ class BatchAppender:
 
     def _pump(self, node: _Node) -> None:
         link = node.link
+        if time.monotonic() - self.awake_at > STALL_S_MAX:
+            return
         if link is None or link.closed is not None:
             self._connect(node)
             return
@@ -223,8 +249,7 @@ class BatchAppender:
             why = str(done.exception()) if not done.cancelled() else "cancelled"
             for queue, batch in request.batches.values():
                 if batch.request is request:
-                    queue.rewind()
-                    self._locate(queue, why)
+                    self._unanswered(queue, why)
             return
         buffer = done.result()
         results, throttle_ms = decode_produce(version, buffer.view)
@@ -244,11 +269,14 @@ class BatchAppender:
             first = queue.in_flight.popleft()
             assert first is batch, f"{queue.at}: answers out of order"
             batch.request = None
+            queue.forgotten = batch.aged
             if self.troubles:
                 self.troubles.pop(queue.at, None)
             self._on_appended(queue, batch, result.base_offset)
             if queue.waiting:
                 self.offer(queue)
+        elif code in MAYBE_APPENDED:
+            self._unanswered(queue, result.error_message or f"error {code}")
         elif is_retriable(code) and code != ErrorCode.CORRUPT_MESSAGE:
             queue.rewind()
             self._locate(queue, result.error_message or f"error {code}")
@@ -256,6 +284,15 @@ class BatchAppender:
             queue.rewind()
             queue.blocked = True
             self._on_refused(queue, result)
+
+    def _unanswered(self, queue: AppendQueue, why: str) -> None:
+        in_doubt = queue.in_doubt
+        queue.rewind()
+        if in_doubt:
+            queue.blocked = True
+            self._on_doubt(queue, why)
+        else:
+            self._locate(queue, why)
 
     def _connect(self, node: _Node) -> None:
         if node.connecting or self._closed:

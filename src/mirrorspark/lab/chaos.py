@@ -6,8 +6,10 @@ machine does in between is its own.
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
+import signal
 import tempfile
 import time
 from collections import Counter
@@ -15,15 +17,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
-
 from mirrorspark.lab.catch_up import wait_until_caught_up
 from mirrorspark.lab.checker import Verdict, check_copy
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
 from mirrorspark.lab.mirror import Mirror, mirror_properties
 from mirrorspark.lab.workload import Workload
 
-__all__ = ["KINDS", "ChaosResult", "run_chaos"]
+__all__ = ["KINDS", "ChaosResult", "kill_lane", "run_chaos"]
 
 KINDS = ("lane", "executor", "driver", "source", "target")
 PAUSE_S = (0.5, 4.0)
@@ -110,13 +110,11 @@ def run_chaos(
 
 def _kill(kind: str, dice: random.Random, source: ClusterOfBrokers, target: ClusterOfBrokers, mirror: Mirror) -> None:
     if kind == "lane":
-        workers = mirror.lane_workers()
-        if workers:
-            _kill_process(dice.choice(sorted(workers, key=lambda one: one.pid)))
+        kill_lane(mirror, dice.randrange(1 << 30))
     elif kind == "executor":
-        jvm = mirror.jvm()
-        if jvm is not None:
-            _kill_process(jvm)
+        jvms = mirror.jvms()
+        if jvms:
+            _kill_process(jvms[0])
             _wait_gone(mirror)
     elif kind == "driver":
         mirror.kill_driver()
@@ -127,10 +125,17 @@ def _kill(kind: str, dice: random.Random, source: ClusterOfBrokers, target: Clus
         broker.start()
 
 
-def _kill_process(process: psutil.Process) -> None:
+def kill_lane(mirror: Mirror, seed: int) -> None:
+    """One of the workers in which lanes run, if there is one just now."""
+    workers = sorted(mirror.lane_workers())
+    if workers:
+        _kill_process(workers[seed % len(workers)])
+
+
+def _kill_process(pid: int) -> None:
     try:
-        process.kill()
-    except psutil.NoSuchProcess:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
         return
 
 

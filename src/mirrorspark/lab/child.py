@@ -13,6 +13,7 @@ import signal
 import subprocess
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from mirrorspark.errors import LabError
@@ -53,6 +54,7 @@ class Child:
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **environment},
                 start_new_session=True,
+                bufsize=0,
             )
 
     @property
@@ -104,15 +106,13 @@ class Child:
         self._process.send_signal(number)
 
     def _dismiss_watcher(self) -> None:
-        assert self._process.stdin is not None
-        if self._process.stdin.closed:
+        pipe = self._process.stdin
+        assert pipe is not None
+        if pipe.closed:
             return
-        try:
-            self._process.stdin.write(b"done\n")
-            self._process.stdin.close()
-        except BrokenPipeError:
-            # The watcher was killed together with the program's process group.
-            self._process.stdin = None
+        with pipe, suppress(BrokenPipeError):
+            # Broken when the watcher was killed too, by someone who killed the whole process group.
+            pipe.write(b"done\n")
 
 
 class JavaProgram:

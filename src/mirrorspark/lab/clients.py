@@ -23,6 +23,7 @@ __all__ = [
     "end_offsets",
     "producer",
     "topic_partitions",
+    "total_records",
     "wait_for",
 ]
 
@@ -52,9 +53,14 @@ def create_topic(
     partitions: int = 1,
     replication_factor: int = 1,
     settings: Mapping[str, str] | None = None,
+    *,
+    client: Any | None = None,
 ) -> None:
-    """Create a topic and return when each of its partitions has a leader that clients can see."""
-    client = admin(bootstrap)
+    """Create a topic and return when each of its partitions has a leader that clients can see.
+
+    ``client`` is an admin client to use instead of a plain one, for a cluster that asks who we are.
+    """
+    client = client if client is not None else admin(bootstrap)
     wanted = NewTopic(topic, partitions, replication_factor, config=dict(settings or {}))
     try:
         client.create_topics([wanted], operation_timeout=REQUEST_TIMEOUT_S)[topic].result(REQUEST_TIMEOUT_S)
@@ -65,9 +71,9 @@ def create_topic(
     end_offsets(bootstrap, topic, client=client)
 
 
-def delete_topic(bootstrap: str, topic: str) -> None:
+def delete_topic(bootstrap: str, topic: str, *, client: Any | None = None) -> None:
     """Delete a topic and return when the brokers no longer list it."""
-    client = admin(bootstrap)
+    client = client if client is not None else admin(bootstrap)
     try:
         client.delete_topics([topic], operation_timeout=REQUEST_TIMEOUT_S)[topic].result(REQUEST_TIMEOUT_S)
     except KafkaException as error:
@@ -77,7 +83,7 @@ def delete_topic(bootstrap: str, topic: str) -> None:
 
 def topic_partitions(bootstrap: str, topic: str, client: Any | None = None) -> int:
     """How many partitions with a leader the topic has; 0 when there is no such topic."""
-    asked = client or admin(bootstrap)
+    asked = client if client is not None else admin(bootstrap)
     listed = asked.list_topics(topic, timeout=REQUEST_TIMEOUT_S).topics.get(topic)
     if listed is None or listed.error is not None:
         return 0
@@ -85,32 +91,48 @@ def topic_partitions(bootstrap: str, topic: str, client: Any | None = None) -> i
 
 
 def end_offsets(
-    bootstrap: str, topic: str, *, committed: bool = False, client: Any | None = None
+    bootstrap: str,
+    topic: str,
+    *,
+    committed: bool = False,
+    deadline_s: float = TOPIC_DEADLINE_S,
+    client: Any | None = None,
 ) -> dict[int, tuple[int, int]]:
     """First and end offset of each partition; with ``committed`` the end is where no transaction is open yet.
 
     Asks again while a leader is being chosen or has not taken up its partition yet.
     """
-    asked = client or admin(bootstrap)
-    answers: list[dict[int, tuple[int, int]]] = []
+    asked = client if client is not None else admin(bootstrap)
+    timeout_s = min(REQUEST_TIMEOUT_S, deadline_s)
+    offsets: dict[int, tuple[int, int]] = {}
 
     def answered() -> bool:
-        listed = asked.list_topics(topic, timeout=REQUEST_TIMEOUT_S).topics[topic]
-        partitions = sorted(listed.partitions)
-        firsts = _list_offsets(asked, topic, partitions, OffsetSpec.earliest(), committed)
-        ends = _list_offsets(asked, topic, partitions, OffsetSpec.latest(), committed)
-        answers.append({number: (firsts[number], ends[number]) for number in partitions})
+        listed = asked.list_topics(topic, timeout=timeout_s).topics.get(topic)
+        partitions = sorted(listed.partitions) if listed is not None else []
+        firsts = _list_offsets(asked, topic, partitions, OffsetSpec.earliest(), committed, timeout_s)
+        ends = _list_offsets(asked, topic, partitions, OffsetSpec.latest(), committed, timeout_s)
+        offsets.update({number: (firsts[number], ends[number]) for number in partitions})
         return len(partitions) > 0
 
-    wait_for(answered, f"the offsets of {topic}", TOPIC_DEADLINE_S)
-    return answers[-1]
+    wait_for(answered, f"the offsets of {topic}", deadline_s)
+    return offsets
 
 
-def _list_offsets(client: Any, topic: str, partitions: list[int], spec: Any, committed: bool) -> dict[int, int]:
+def total_records(bootstrap: str, topic: str, *, deadline_s: float = TOPIC_DEADLINE_S) -> int:
+    """How many offsets lie between first and end, over all partitions; markers and holes count too."""
+    return sum(end - first for first, end in end_offsets(bootstrap, topic, deadline_s=deadline_s).values())
+
+
+def _list_offsets(
+    client: Any, topic: str, partitions: list[int], spec: Any, committed: bool, timeout_s: float
+) -> dict[int, int]:
+    if not partitions:
+        return {}
     level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
     asked = {TopicPartition(topic, number): spec for number in partitions}
-    answers = client.list_offsets(asked, isolation_level=level, request_timeout=REQUEST_TIMEOUT_S)
-    return {asked.partition: answer.result(REQUEST_TIMEOUT_S).offset for asked, answer in answers.items()}
+    answers = client.list_offsets(asked, isolation_level=level, request_timeout=timeout_s)
+    # The library gives up by itself; waiting a little longer lets its own error come through.
+    return {one.partition: answer.result(timeout_s + 5).offset for one, answer in answers.items()}
 
 
 def wait_for(is_so: Callable[[], bool], what: str, deadline_s: float, every_s: float = 0.05) -> None:

@@ -35,8 +35,13 @@ _FOUND = re.compile(r"^\s+found (\S+) in ")
 _DOWNLOADED = re.compile(r"\[SUCCESSFUL ?\]\s+(\S+?)!")
 # The first pattern that any line matches gives the reason: what the network said tells more than what is missing.
 _TELLING = (
-    re.compile(r"Server access|timed out|refused|Unauthorized|Forbidden|Host \S+ not found"),
+    re.compile(r"Server access error|timed out|refused|Unauthorized|Forbidden"),
+    re.compile(r"Host \S+ not found"),
     re.compile(r"unresolved dependency|not found|Exception"),
+)
+_TRUST_HINT = (
+    " (this Java does not trust the registry's certificate: "
+    "name a store that does with JAVA_TOOL_OPTIONS=-Djavax.net.ssl.trustStore=FILE)"
 )
 _CREDENTIALS = re.compile(r"//[^/@\s]+@")
 
@@ -137,7 +142,8 @@ class _Resolver:
         for pattern in _TELLING:
             telling = [line for line in lines if pattern.search(line)]
             if telling:
-                return " | ".join(_CREDENTIALS.sub("//***@", line)[:200] for line in telling[:2])
+                hint = _TRUST_HINT if "PKIX" in telling[0] else ""
+                return _CREDENTIALS.sub("//***@", telling[0])[:300] + hint
         return f"it last said: {_CREDENTIALS.sub('//***@', lines[-1])[:200]}" if lines else "it said nothing"
 
 

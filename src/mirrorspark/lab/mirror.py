@@ -16,7 +16,8 @@ import psutil
 from mirrorspark.errors import LabError
 from mirrorspark.lab.child import Child
 from mirrorspark.lab.clients import wait_for
-from mirrorspark.lab.process_tree import descendants, kill_tree
+from mirrorspark.lab.process_tree import kill_tree
+from mirrorspark.lab.spark_processes import driver_jvms, task_workers
 
 __all__ = ["Mirror", "mirror_properties"]
 
@@ -40,7 +41,7 @@ def mirror_properties(
 
 
 class Mirror:
-    """Start, stop, kill; ``lane_workers`` and ``jvm`` are its processes inside Spark."""
+    """Start, stop, kill; ``lane_workers`` and ``jvms`` are its processes inside Spark."""
 
     def __init__(
         self, properties: Mapping[str, str], *, folder: Path | None = None, arguments: Sequence[str] = ()
@@ -109,21 +110,13 @@ class Mirror:
         if self._child is not None:
             kill_tree(self._child.pid)
 
-    def jvm(self) -> psutil.Process | None:
+    def jvms(self) -> list[int]:
         """Spark's JVM: driver and, in local mode, executor."""
-        return next((one for one in descendants(self.pid) if _name(one) == "java"), None)
+        return driver_jvms(self.pid)
 
-    def lane_workers(self) -> list[psutil.Process]:
-        """The Python workers in which lanes run: children of Spark's worker daemon."""
-        found = []
-        for one in descendants(self.pid):
-            try:
-                parent = one.parent()
-                if parent is not None and _is_daemon(one) and _is_daemon(parent):
-                    found.append(one)
-            except psutil.Error:
-                continue
-        return found
+    def lane_workers(self) -> list[int]:
+        """The Python workers in which lanes run."""
+        return task_workers(self.pid)
 
     def log_tail(self, lines: int = 30) -> str:
         return self._running.log_tail(lines)
@@ -136,17 +129,3 @@ class Mirror:
         if self.is_alive:
             self.stop()
         self.kill_everything()
-
-
-def _name(process: psutil.Process) -> str:
-    try:
-        return str(process.name())
-    except psutil.Error:
-        return ""
-
-
-def _is_daemon(process: psutil.Process) -> bool:
-    try:
-        return "pyspark.daemon" in process.cmdline()
-    except psutil.Error:
-        return False

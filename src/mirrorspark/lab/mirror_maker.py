@@ -75,17 +75,19 @@ def flow_properties(
 def _tuned(source: str, target: str) -> dict[str, str]:
     """Larger fetches and batches, and more than one request in flight, which Connect forbids by default.
 
-    Idempotence keeps the order that several requests in flight would else endanger.
+    Idempotence keeps the order that several requests in flight would else endanger. Chosen among eight variants by CPU
+    time per record (1 KB uncompressed and 200 B lz4): batches of 512 KB or 1 MB, a longer linger, polls of 10,000
+    records and four tasks on two cores were no better.
     """
     consumer = {
         "fetch.min.bytes": 1,
         "fetch.max.bytes": 50 * 1024 * 1024,
         "max.partition.fetch.bytes": 10 * 1024 * 1024,
-        "max.poll.records": 10_000,
+        "max.poll.records": 4_000,
         "receive.buffer.bytes": 2 * 1024 * 1024,
     }
     producer = {
-        "batch.size": 512 * 1024,
+        "batch.size": 256 * 1024,
         "linger.ms": 10,
         "buffer.memory": 128 * 1024 * 1024,
         "max.request.size": 4 * 1024 * 1024,

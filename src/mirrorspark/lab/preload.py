@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mirrorspark.errors import LabError
-from mirrorspark.lab.clients import end_offsets, producer
+from mirrorspark.lab.clients import producer, total_records
 
 __all__ = ["Preloaded", "preload"]
 
@@ -54,7 +54,7 @@ def preload(
 
     ``batch_bytes`` bounds a record batch before compression; mirrors that carry batches feel it, so say it in reports.
     """
-    before = _total(bootstrap, topic)
+    before = total_records(bootstrap, topic)
     chunks = _chunks(record_bytes, shape, seed)
     client = producer(bootstrap, _settings(codec, batch_bytes))
     began = time.monotonic()
@@ -68,7 +68,7 @@ def preload(
         number += 1
     unsent = client.flush(FLUSH_TIMEOUT_S)
     seconds = time.monotonic() - began
-    arrived = _total(bootstrap, topic) - before
+    arrived = total_records(bootstrap, topic) - before
     if arrived != records:
         raise LabError(f"{topic}: {records} records were written but {arrived} arrived ({unsent} never left)")
     return Preloaded(records, record_bytes, seconds)
@@ -127,7 +127,3 @@ def _json_value(dice: random.Random, size: int) -> bytes:
         note += dice.choice(words) + " "
     event["note"] = note[: max(0, padding)]
     return json.dumps(event).encode()
-
-
-def _total(bootstrap: str, topic: str) -> int:
-    return sum(end for _, end in end_offsets(bootstrap, topic).values())

@@ -44,6 +44,7 @@ class Trouble:
     log_start: int = -1
     diverging_end: int = -1
     damaged: WireError | None = None
+    doubtful: bool = False  # an append was not answered, and the broker may not know a repeat
 
 
 class Express:
@@ -70,6 +71,7 @@ class Express:
             timeout_ms=limits.produce_timeout_ms,
             on_appended=self._appended,
             on_refused=self._refused,
+            on_doubt=self._doubted,
             transactional_id=transactional_id,
         )
         self._tracks: dict[TopicPartition, Track] = {}  # by source partition
@@ -361,6 +363,9 @@ class Express:
             track.asleep = False
             if track.state is TrackState.CARRYING:
                 self._route(track)
+
+    def _doubted(self, queue: AppendQueue, why: str) -> None:
+        self._on_trouble(self._by_remote[queue.at], Trouble("target", text=why, doubtful=True))
 
     def _refused(self, queue: AppendQueue, result: Appended) -> None:
         track = self._by_remote[queue.at]

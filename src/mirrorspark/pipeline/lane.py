@@ -14,6 +14,7 @@ import time
 from collections.abc import Awaitable
 from dataclasses import dataclass
 
+from mirrorspark.cluster.batch_appender import STALL_S_MAX
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.group_positions import GroupPositions
@@ -260,6 +261,7 @@ class LaneRun:
     async def _own_pending(self) -> None:
         while self._to_own and not self._end.is_set():
             some = list(self._to_own)[:OWN_TOGETHER_MAX]
+            await self._renew_epoch(max(track.epoch_above for track in some))
             await self._refresh_leaders(some)
             for track in some:
                 waited = time.monotonic() - track.wanted_since
@@ -289,6 +291,17 @@ class LaneRun:
                     raise problem
             if held and len(self._to_own) <= OWN_TOGETHER_MAX:
                 await asyncio.sleep(RELEASE_POLL_S)
+
+    async def _renew_epoch(self, above: int) -> None:
+        """A partition that is owned again needs a newer epoch; one renewal serves all that do."""
+        while self._recovery.writer is None or self._recovery.writer.epoch <= above:
+            try:
+                await self._recovery.obtain(Deadline(START_TIMEOUT_S))
+            except ClusterError as error:
+                if not error.retriable:
+                    raise
+                log.warning("%s: renewing the epoch: %s; trying again", self._spec, error)
+                await asyncio.sleep(1.0)
 
     async def _refresh_leaders(self, tracks: list[Track]) -> None:
         for client, topics in (
@@ -328,8 +341,8 @@ class LaneRun:
             self._state = "superseded"
             self._end.set()
             return
-        await self._recovery.obtain(Deadline(START_TIMEOUT_S))
         fresh = Track(track.assignment)
+        fresh.epoch_above = track.writer.epoch if track.writer is not None else -1
         fresh.wanted_since = time.monotonic()
         fresh.records, fresh.bytes = track.records, track.bytes
         self._express.remove(track)
@@ -365,6 +378,9 @@ class LaneRun:
         next_commit = next_books = next_report = 0.0
         while not self._end.is_set():
             now = time.monotonic()
+            if now - self._express.appender.awake_at > STALL_S_MAX:
+                raise Fenced(f"lane {self._spec.lane} was frozen for {now - self._express.appender.awake_at:.0f} s")
+            self._express.appender.awake_at = now
             try:
                 if now >= next_commit or self._express.uncommitted_bytes >= limits.position_commit_bytes_max:
                     next_commit = now + limits.position_commit_interval_ms / 1000

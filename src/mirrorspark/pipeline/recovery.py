@@ -163,7 +163,9 @@ class Recovery:
         for track, found in ready.items():
             track.ranges.extend(found.ranges)
             track.unbooked = track.unbooked or bool(found.ranges)
-            track.begin(self.writer, found.upstream_next, found.downstream_end, found.leader_epoch)
+            track.begin(
+                self.writer, found.upstream_next, found.downstream_end, found.leader_epoch, fenced=found.fenced
+            )
         return failed
 
     def signed(self, track: Track, found: Found | None = None, *, clean: bool = False) -> Position:
@@ -261,7 +263,9 @@ class Recovery:
         async def walk(track: Track, start: _Start) -> None:
             async with self._walks:
                 try:
-                    ready[track] = await self._walk(track, start, marker, deadline)
+                    found = await self._walk(track, start, marker, deadline)
+                    found.fenced = marker is not None and held_id == self._own_id
+                    ready[track] = found
                 except (PartitionStopped, BrokerError) as error:
                     failed[track] = error
 

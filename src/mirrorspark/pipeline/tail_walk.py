@@ -53,6 +53,8 @@ class Found:
     foreign_records: int = 0
     gap: tuple[int, int] | None = None
     """Upstream offsets that the source no longer has, so that nothing could be proved about them."""
+    fenced: bool = False
+    """Whether the fence's marker carries the epoch under which the partition is taken up."""
     writers: set[int] = field(default_factory=set)
     """Producer ids seen in the tail."""
 

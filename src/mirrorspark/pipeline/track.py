@@ -7,6 +7,7 @@ Owned by a lane; changed only on the lane's event loop. Receipts (appended batch
 from __future__ import annotations
 
 import enum
+import time
 from collections import deque
 
 from mirrorspark.cluster.batch_appender import AppendQueue
@@ -19,6 +20,8 @@ from mirrorspark.wire.record_batch import Batch, stamp
 
 __all__ = ["CarriedBatch", "Span", "Track", "TrackState"]
 
+REMEMBERED_MS = 3_600_000
+"""Records younger than this keep the broker's memory of their producer (its producer.id.expiration.ms is a day)."""
 LEDGER_RANGES_PENDING_MAX = 10_000
 """Ranges kept between two ledger writes; a topic full of holes is written sooner."""
 
@@ -36,6 +39,7 @@ class CarriedBatch:
     """A v2 batch between its fetch and its receipt."""
 
     __slots__ = (
+        "aged",
         "batch",
         "batch_sequence",
         "buffer",
@@ -57,6 +61,7 @@ class CarriedBatch:
         held: PooledBuffer | None,
         runs: list[tuple[int, int]] | None = None,
     ) -> None:
+        self.aged = False
         self.batch = batch
         self.buffer = batch.buffer
         self.size = len(batch.buffer)
@@ -98,6 +103,7 @@ class Track:
         self.retry_at = 0.0
         self.force_ownership = False  # the lane that should let it go did not, in time
         self.wanted_since = 0.0
+        self.epoch_above = -1  # to be owned under a newer epoch than this one
         self.queue = AppendQueue(self.remote)
         self.writer: Writer | None = None
         self.next_sequence = 0
@@ -118,7 +124,9 @@ class Track:
         self.latency_ms = 0
         self.span: Span | None = None
 
-    def begin(self, writer: Writer, upstream_next: int, downstream_end: int, leader_epoch: int) -> None:
+    def begin(
+        self, writer: Writer, upstream_next: int, downstream_end: int, leader_epoch: int, *, fenced: bool = False
+    ) -> None:
         """Take up the partition at a proved position, under an epoch obtained for this attempt (invariant B)."""
         assert not self.queue.waiting and not self.queue.in_flight, f"{self.remote}: begun with batches left over"
         self.writer = writer
@@ -127,11 +135,14 @@ class Track:
         self.downstream_end = downstream_end
         self.leader_epoch = self.fetched_epoch = leader_epoch
         self.queue.blocked = False
+        self.queue.forgotten = not fenced  # a fence's marker is a fresh memory
         self.state = TrackState.CARRYING
         self.why = ""
 
     def accept(self, carried: CarriedBatch, *, transactional: bool) -> None:
         """Stamp a prepared batch with this attempt's writer and put it in line."""
+        # An open transaction keeps the broker's memory of its producer, however old the records are.
+        carried.aged = not transactional and carried.batch.max_timestamp < time.time() * 1000 - REMEMBERED_MS
         assert self.writer is not None
         assert carried.upstream_first >= self.upstream_next, f"{self.remote}: batch before the position (invariant A)"
         stamp(

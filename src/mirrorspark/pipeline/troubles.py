@@ -174,10 +174,12 @@ class Troubles:
 
     async def _target_trouble(self, track: Track, trouble: Trouble) -> None:
         code = trouble.error_code
-        if code in TOO_LARGE:
+        if trouble.doubtful:
+            await self._own_anew(track, 0.0)
+        elif code in TOO_LARGE:
             await self._too_large(track)
         elif code in FENCED or code in SEQUENCE_LOST:
-            await self._own_anew(track)
+            await self._own_anew(track, REOWN_PAUSE_S)
         elif code == 0:
             self._hold(track)
             self._wait(track, EventKind.TARGET_TRUNCATED, trouble.text, track.upstream_next, track.upstream_next)
@@ -186,11 +188,11 @@ class Troubles:
             text = f"the target answers {error_name(code)} ({code}) {trouble.text}".rstrip()
             self._wait(track, EventKind.APPEND_REFUSED, text, track.upstream_next, track.upstream_next)
 
-    async def _own_anew(self, track: Track) -> None:
+    async def _own_anew(self, track: Track, pause_s: float) -> None:
         self._hold(track)
         track.state = TrackState.OWNING
         track.why = "being recovered"
-        await asyncio.sleep(REOWN_PAUSE_S)
+        await asyncio.sleep(pause_s)
         await self._own_again(track)
 
     async def _too_large(self, track: Track) -> None:

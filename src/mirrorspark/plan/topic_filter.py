@@ -11,12 +11,15 @@ __all__ = ["TopicFilter", "is_internal"]
 
 
 def _compile(text: str, key: str) -> re.Pattern[str] | None:
-    """Comma-separated names or regexes, joined; None for an empty list."""
+    """Comma-separated names or regexes, joined bare as MirrorMaker 2 does it: a leading ``(?i)`` counts for all of them.
+
+    None for an empty list.
+    """
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:
         return None
     try:
-        return re.compile("|".join(f"(?:{part})" for part in parts))
+        return re.compile("|".join(parts))
     except re.error as error:
         raise SettingsError(f"{key}={text}: not a regular expression: {error}", key=key) from error
 
