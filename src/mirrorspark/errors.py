@@ -58,7 +58,7 @@ class MirrorError(Exception):
         return self.message
 
     def as_dict(self) -> dict[str, Any]:
-        return {"code": self.code, "message": self.message, **self.facts}
+        return {**self.facts, "code": self.code, "message": self.message}
 
 
 def _rebuild(cls: type[MirrorError], message: str, facts: dict[str, Any]) -> MirrorError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mirrorspark.lab.records import CODECS, Record, digest, identity_of, make_record
+from mirrorspark.lab.records import CODECS, NOW_MS, Record, digest, identity_of, make_record
 
 
 def _many() -> list[Record]:
@@ -32,6 +32,11 @@ def test_all_shapes_occur() -> None:
     assert any(name == "" for record in records for name, _ in record.headers)
     assert any(record.timestamp_ms < 40_000_000_000 for record in records)
     assert any(record.timestamp_ms > 1_800_000_000_000 for record in records)
+
+
+def test_without_ancient_ones_no_record_is_a_day_old() -> None:
+    records = [make_record(7, 0, sequence, has_ancient=False) for sequence in range(400)]
+    assert NOW_MS - 86_400_000 < min(record.timestamp_ms for record in records) < NOW_MS
 
 
 def test_identity_of_strangers_is_none() -> None:

@@ -43,7 +43,7 @@ def test_awkward_shapes_arrive_as_they_were_made(source_cluster: ClusterOfBroker
             seen[dict(message.headers())["n"]] = message
     reader.close()
     for sequence in range(150):
-        record = make_record(6, 0, sequence)
+        record = make_record(6, 0, sequence, now_ms=workload.now_ms)
         message = seen[b"0:%d" % sequence]
         assert (message.key(), message.value()) == (record.key, record.value)
         assert tuple(message.headers()) == record.headers

@@ -22,7 +22,7 @@ from mirrorspark.cluster.broker_errors import ErrorCode, is_retriable
 from mirrorspark.cluster.buffer_pool import PooledBuffer
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.connection import Connection
-from mirrorspark.errors import ClusterError
+from mirrorspark.errors import ClusterError, WireError
 from mirrorspark.names import TopicPartition
 from mirrorspark.wire.messages.produce import (
     PRODUCE_API_KEY,
@@ -252,15 +252,23 @@ class BatchAppender:
                     self._unanswered(queue, why)
             return
         buffer = done.result()
-        results, throttle_ms = decode_produce(version, buffer.view)
-        buffer.release()
+        try:
+            results, throttle_ms = decode_produce(version, buffer.view)
+            settled = [(*request.batches[TopicPartition(one.topic, one.partition)], one) for one in results]
+        except (WireError, KeyError) as error:
+            # Nothing can be said of any batch in it: as if the connection had been lost.
+            request.link.close()
+            for queue, batch in request.batches.values():
+                if batch.request is request:
+                    self._unanswered(queue, f"an answer that cannot be read: {error!r}")
+            return
+        finally:
+            buffer.release()
         if throttle_ms and node.link is not None:
             node.link.throttled_until = time.monotonic() + throttle_ms / 1000
-        for result in results:
-            queue, batch = request.batches[TopicPartition(result.topic, result.partition)]
-            if batch.request is not request:
-                continue  # put back since; its repeat will be answered
-            self._settle(queue, batch, result)
+        for queue, batch, result in settled:
+            if batch.request is request:  # else put back since; its repeat will be answered
+                self._settle(queue, batch, result)
         self._pump(node)
 
     def _settle(self, queue: AppendQueue, batch: Outgoing, result: Appended) -> None:

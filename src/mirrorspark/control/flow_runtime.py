@@ -23,6 +23,7 @@ from mirrorspark.cluster.keyed_topic import KeyedTopic
 from mirrorspark.control.reconcile import ensure_internal_topics, reconcile_topics
 from mirrorspark.errors import ClusterError, Fenced, MirrorError, SparkLost
 from mirrorspark.events import Event
+from mirrorspark.names import TopicPartition
 from mirrorspark.observe.flow_status import FlowStatus
 from mirrorspark.offsets.internal_topics import plan_topic, status_topic
 from mirrorspark.pipeline.lane import PLAN_KEY
@@ -68,6 +69,7 @@ class FlowRuntime:
         self._paused: frozenset[str] = frozenset()
         self._query: Query | None = None
         self._stop = asyncio.Event()
+        self._rates: dict[TopicPartition, float] = {}
         self._respread_at = time.monotonic() + RESPREAD_INTERVAL_S
         self.on_event: Callable[[Event], None] = lambda event: None
 
@@ -225,11 +227,10 @@ class FlowRuntime:
         for event in found.events:
             if event.key not in self.status.events:
                 await self._statuses.append([(event.key.encode(), event.to_json())], Deadline(30.0))
-        rates = None
         if time.monotonic() >= self._respread_at:
             self._respread_at = time.monotonic() + RESPREAD_INTERVAL_S
-            rates = self.status.partition_rates()
-        lanes = spread(found.assignments, self.settings.tasks_max, before=self._plan.lanes, bytes_per_s=rates)
+            self._rates = self.status.partition_rates()
+        lanes = spread(found.assignments, self.settings.tasks_max, before=self._plan.lanes, bytes_per_s=self._rates)
         if lanes != self._plan.lanes or self._plan.version == 1:
             await self._publish(replace(self._plan, version=self._plan.version + 1, lanes=lanes))
 

@@ -87,11 +87,15 @@ _FLOW_KEYS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
 def parse_deployment(properties: Mapping[str, str], only_targets: Iterable[str] = ()) -> Deployment:
     """Raises SettingsError that names the key; collects warnings for keys without effect."""
     used: set[str] = {"clusters"}
+    only_targets = list(only_targets)
     aliases = [alias.strip() for alias in properties.get("clusters", "").split(",") if alias.strip()]
     if not aliases:
         raise SettingsError(
             "clusters: missing; give the cluster aliases, e.g. clusters = primary, backup", key="clusters"
         )
+    for alias in aliases:
+        if aliases.count(alias) > 1:
+            raise SettingsError(f"clusters: {alias} is given twice", key="clusters")
     for target in only_targets:
         if target not in aliases:
             raise SettingsError(f"--clusters {target}: not among clusters = {', '.join(aliases)}", key="clusters")
@@ -102,7 +106,7 @@ def parse_deployment(properties: Mapping[str, str], only_targets: Iterable[str] 
             if source == target:
                 continue
             flow = _flow(Flow(source, target), clusters, properties, used)
-            if flow is not None and (not list(only_targets) or target in only_targets):
+            if flow is not None and (not only_targets or target in only_targets):
                 result.flows.append(flow)
     result.warnings = [f"{key}: has no effect in this version of mirrorspark" for key in properties if key not in used]
     if not result.flows:
@@ -163,13 +167,17 @@ def _flow(
     if rack in properties:
         used.add(rack)
         settings = replace(settings, client_rack=properties[rack])
-    policy = "replication.policy.class"
-    if policy in properties:
-        used.add(policy)
+    for policy in (f"{prefix}replication.policy.class", "replication.policy.class"):
+        if policy not in properties:
+            continue
+        used.update({policy, "replication.policy.class"} & set(properties))
         name = properties[policy].strip()
         if name.rsplit(".", 1)[-1] not in ("IdentityReplicationPolicy", "DefaultReplicationPolicy"):
             raise SettingsError(f"{policy}={name}: only {DEFAULT} and {IDENTITY} are known", key=policy)
         settings = replace(settings, identity_names=name.endswith("IdentityReplicationPolicy"))
+        break
+    if not settings.separator:
+        raise SettingsError("replication.policy.separator: must not be empty", key="replication.policy.separator")
     return settings
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
-__all__ = ["CODECS", "DIGEST_BYTES", "Headers", "Record", "digest", "identity_of", "make_record"]
+__all__ = ["CODECS", "DIGEST_BYTES", "NOW_MS", "Headers", "Record", "digest", "identity_of", "make_record"]
 
 Headers = Sequence[tuple[str, bytes | None]]
 
@@ -21,7 +21,9 @@ DIGEST_BYTES = 16
 IDENTITY_HEADER = "n"
 LARGE_VALUE_BYTES = 900_000
 
-_NOW_MS = 1_767_225_600_000
+NOW_MS = 1_767_225_600_000
+
+_HOUR_MS = 3_600_000
 _YEAR_MS = 31_536_000_000
 
 
@@ -38,8 +40,11 @@ class Record:
     codec: str
 
 
-def make_record(seed: int, partition: int, sequence: int) -> Record:
-    """The record with this identity. Sequence 1 of each partition is a large one; later ones are rare."""
+def make_record(seed: int, partition: int, sequence: int, *, now_ms: int = NOW_MS, has_ancient: bool = True) -> Record:
+    """The record with this identity. Sequence 1 of each partition is a large one; later ones are rare.
+
+    With ``has_ancient`` some are stamped 1970; without, those are half a day old. See ``Workload`` for the reason.
+    """
     dice = random.Random(f"{seed}/{partition}/{sequence}")
     plain = Record(
         partition=partition,
@@ -47,12 +52,13 @@ def make_record(seed: int, partition: int, sequence: int) -> Record:
         key=b"key-%d" % dice.randrange(1000),
         value=dice.randbytes(dice.randrange(1, 300)),
         headers=((IDENTITY_HEADER, f"{partition}:{sequence}".encode()),),
-        timestamp_ms=_NOW_MS + sequence,
+        timestamp_ms=now_ms + sequence,
         codec=dice.choice(CODECS),
     )
     if sequence == 1 or dice.random() < 0.000_2:
         return _large(plain, dice)
-    return dice.choice(_SHAPES)(plain, dice)
+    shape = dice.choice([*_SHAPES, _ancient if has_ancient else _half_a_day_old])
+    return shape(plain, dice)
 
 
 def identity_of(headers: Headers | None) -> tuple[int, int] | None:
@@ -100,6 +106,14 @@ def _header_first(record: Record, dice: random.Random) -> Record:
     return replace(record, headers=(("trace", dice.randbytes(16)), *record.headers))
 
 
+def _ancient(record: Record, dice: random.Random) -> Record:
+    return replace(record, timestamp_ms=1 + dice.randrange(_YEAR_MS))
+
+
+def _half_a_day_old(record: Record, dice: random.Random) -> Record:
+    return replace(record, timestamp_ms=record.timestamp_ms - 12 * _HOUR_MS)
+
+
 _SHAPES: tuple[Shaper, ...] = (
     lambda record, dice: record,
     lambda record, dice: replace(record, value=b'{"n": %d, "text": "%s"}' % (record.sequence, b"abc " * 50)),
@@ -116,6 +130,5 @@ _SHAPES: tuple[Shaper, ...] = (
     lambda record, dice: _with_headers(record, ("größe 長さ", dice.randbytes(40))),
     lambda record, dice: _with_headers(record, *((f"h{number}", b"x" * number) for number in range(50))),
     _header_first,
-    lambda record, dice: replace(record, timestamp_ms=1 + dice.randrange(_YEAR_MS)),
-    lambda record, dice: replace(record, timestamp_ms=_NOW_MS + _YEAR_MS * (1 + dice.randrange(70))),
+    lambda record, dice: replace(record, timestamp_ms=record.timestamp_ms + _YEAR_MS * (1 + dice.randrange(70))),
 )

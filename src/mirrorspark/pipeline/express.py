@@ -173,6 +173,7 @@ class Express:
                     buffer.release()
             if pending is not None:
                 _, buffer = await pending
+                self.memory.arrived()
                 buffer.release()
         except ClusterError:
             if time.monotonic() < self._fetch_until:
@@ -207,18 +208,20 @@ class Express:
         left_ms = (
             int(max(0.0, self._fetch_until - time.monotonic()) * 1000) if self._fetch_until != float("inf") else 1 << 30
         )
-        asked = await session.ask(
-            FetchLimits(
-                wait_ms_max=min(limits.fetch_wait_ms_max, left_ms),
-                bytes_min=1,
-                bytes_max=self.memory.answer_bytes_max,
-                partition_bytes_max=min(limits.fetch_partition_bytes_max, self.memory.answer_bytes_max),
-                read_committed=self._settings.read_committed,
-                rack=self._settings.client_rack,
-            )
-        )
         self.memory.promise()
-        return asked
+        wanted = FetchLimits(
+            wait_ms_max=min(limits.fetch_wait_ms_max, left_ms),
+            bytes_min=1,
+            bytes_max=self.memory.answer_bytes_max,
+            partition_bytes_max=min(limits.fetch_partition_bytes_max, self.memory.answer_bytes_max),
+            read_committed=self._settings.read_committed,
+            rack=self._settings.client_rack,
+        )
+        try:
+            return await session.ask(wanted)
+        except BaseException:
+            self.memory.arrived()
+            raise
 
     def _look(self, session: FetchSession, answer: FetchAnswer) -> list[tuple[Track, FetchedPartition, list[Batch]]]:
         """Find the whole batches and move the fetch positions, so that the next fetch can go out at once."""

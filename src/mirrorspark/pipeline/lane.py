@@ -30,7 +30,7 @@ from mirrorspark.pipeline.dead_letters import DeadLetters
 from mirrorspark.pipeline.express import Express
 from mirrorspark.pipeline.receipt import Receipt
 from mirrorspark.pipeline.recovery import Recovery, StillHeld, transactional_id
-from mirrorspark.pipeline.track import Track, TrackState
+from mirrorspark.pipeline.track import LEDGER_RANGES_PENDING_MAX, Track, TrackState
 from mirrorspark.pipeline.transaction import Transactions
 from mirrorspark.pipeline.troubles import Troubles
 from mirrorspark.plan.lanes import Assignment, Plan
@@ -364,8 +364,6 @@ class LaneRun:
                         self._owning = asyncio.ensure_future(self._guard(self._own_pending()))
                 else:
                     track.drop_queue()
-                    # The last acknowledged sequence is still the broker's last: number on from there.
-                    track.next_sequence = track.acknowledged_sequence
                     track.queue.blocked = False
                     track.state = TrackState.CARRYING
                     self._express.resume(track)
@@ -387,7 +385,8 @@ class LaneRun:
                     await self._commit_positions()
                     self._retry_waiting()
                     self._express.appender.drop_frozen()
-                if now >= next_books and self._transactions is None:
+                many = any(len(track.ranges) > LEDGER_RANGES_PENDING_MAX for track in self._tracks.values())
+                if (now >= next_books or many) and self._transactions is None:
                     next_books = now + limits.progress_interval_ms / 1000
                     await self._books.write_books(self._tracks.values())
                 if now >= next_report:

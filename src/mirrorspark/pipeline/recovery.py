@@ -163,9 +163,7 @@ class Recovery:
         for track, found in ready.items():
             track.ranges.extend(found.ranges)
             track.unbooked = track.unbooked or bool(found.ranges)
-            track.begin(
-                self.writer, found.upstream_next, found.downstream_end, found.leader_epoch, fenced=found.fenced
-            )
+            track.begin(self.writer, found.upstream_next, found.downstream_end, found.leader_epoch, fenced=found.fenced)
         return failed
 
     def signed(self, track: Track, found: Found | None = None, *, clean: bool = False) -> Position:
@@ -210,8 +208,8 @@ class Recovery:
         self._report(
             Event(
                 EventKind.POSITION_LOST,
-                f"no position and no ledger for it, yet {end - first} offsets are on the target: comparing both logs from the "
-                "beginning; what is there is not sent again",
+                f"no position and no ledger for it, yet {end - first} offsets are on the target: comparing both logs "
+                "from the beginning; what is there is not sent again",
                 topic=track.remote.topic,
                 partition=track.remote.partition,
                 offset_first=first,

@@ -128,7 +128,7 @@ class Track:
         self, writer: Writer, upstream_next: int, downstream_end: int, leader_epoch: int, *, fenced: bool = False
     ) -> None:
         """Take up the partition at a proved position, under an epoch obtained for this attempt (invariant B)."""
-        assert not self.queue.waiting and not self.queue.in_flight, f"{self.remote}: begun with batches left over"
+        assert self.drained, f"{self.remote}: begun with batches left over"
         self.writer = writer
         self.next_sequence = self.acknowledged_sequence = 0
         self.fetch_next = self.upstream_next = upstream_next
@@ -144,7 +144,7 @@ class Track:
         # An open transaction keeps the broker's memory of its producer, however old the records are.
         carried.aged = not transactional and carried.batch.max_timestamp < time.time() * 1000 - REMEMBERED_MS
         assert self.writer is not None
-        assert carried.upstream_first >= self.upstream_next, f"{self.remote}: batch before the position (invariant A)"
+        assert carried.upstream_first >= self.queued_next, f"{self.remote}: batch before the last in line (invariant A)"
         stamp(
             carried.batch,
             producer_id=self.writer.producer_id,
@@ -158,16 +158,26 @@ class Track:
         self.unacked_bytes += carried.size
         self.queue.waiting.append(carried)
 
-    def skip_to(self, upstream_next: int) -> None:
-        """What lies before is not for the target (markers, aborted data): goes with the last batch in line."""
+    @property
+    def queued_next(self) -> int:
+        """The upstream offset after everything in line."""
+        last = self._last_in_line()
+        return self.upstream_next if last is None else last.upstream_next
+
+    def _last_in_line(self) -> CarriedBatch | None:
         waiting, in_flight = self.queue.waiting, self.queue.in_flight
         last = waiting[-1] if waiting else in_flight[-1] if in_flight else None
+        assert last is None or isinstance(last, CarriedBatch)
+        return last
+
+    def skip_to(self, upstream_next: int) -> None:
+        """What lies before is not for the target (markers, aborted data): goes with the last batch in line."""
+        last = self._last_in_line()
         if last is None:
             if upstream_next > self.upstream_next:
                 self.upstream_next = upstream_next
                 self.uncommitted = True
         else:
-            assert isinstance(last, CarriedBatch)
             last.upstream_next = max(last.upstream_next, upstream_next)
 
     def book(self, carried: CarriedBatch, base_offset: int) -> None:
@@ -209,12 +219,14 @@ class Track:
             if carried.held is not None:
                 carried.held.release()
         self.unacked_bytes = 0
+        self.next_sequence = self.acknowledged_sequence  # what the broker expects after the last receipt
         self.fetch_next = self.upstream_next
         self.fetched_epoch = self.leader_epoch
 
     def restamp(self, sequence: int, *, transactional: bool) -> None:
         """Number the waiting batches anew from ``sequence`` on (after one of them was split or taken out)."""
-        assert self.queue.outstanding == 0 and not self.queue.in_flight
+        assert self.queue.outstanding == 0, f"{self.remote}: batches renumbered while still on the wire"
+        assert not self.queue.in_flight, f"{self.remote}: batches renumbered while in flight"
         waiting, self.queue.waiting = self.queue.waiting, deque()
         self.next_sequence = sequence
         self.unacked_bytes = 0

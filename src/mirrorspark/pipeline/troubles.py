@@ -108,8 +108,8 @@ class Troubles:
             self._wait(
                 track,
                 EventKind.SOURCE_TRUNCATED,
-                f"the source's log was cut at {trouble.diverging_end} (unclean leader election?): records from there on were "
-                "carried but are no longer on the source; check both sides, then reset this partition's position",
+                f"the source's log was cut at {trouble.diverging_end} (unclean leader election?): records from there on "
+                "were carried but are no longer on the source; check both sides, then reset this partition's position",
                 trouble.diverging_end,
                 max(track.fetch_next - 1, trouble.diverging_end),
             )

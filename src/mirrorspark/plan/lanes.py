@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from mirrorspark.errors import MirrorError
 from mirrorspark.names import TopicPartition
 
 __all__ = ["Assignment", "Owner", "Plan", "spread"]
@@ -81,7 +82,12 @@ class Plan:
 
     @classmethod
     def from_json(cls, raw: bytes) -> Plan:
+        """Raises MirrorError for a plan of another version: two versions of mirrorspark must not lead one flow."""
         text = json.loads(raw)
+        if text.get("v") != VERSION:
+            raise MirrorError(
+                f"a plan of version {text.get('v')} is published; this mirrorspark knows version {VERSION}"
+            )
         lanes = tuple(
             tuple(
                 Assignment(TopicPartition(topic, partition), remote, topic_id)
