@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from mirrorspark.errors import LabError
@@ -56,7 +57,8 @@ class ClusterOfBrokers:
             raise LabError(f"cluster {name} has {brokers} brokers but {len(ports)} ports were given")
         self.name = name
         self._is_temporary = folder is None
-        self.folder = Path(tempfile.mkdtemp(prefix=f"mirrorspark-{name}-")) if folder is None else folder.absolute()
+        # Made when the first broker starts: a cluster that never starts leaves nothing behind.
+        self.folder = (folder or Path(tempfile.gettempdir()) / f"mirrorspark-{name}-{token_hex(6)}").absolute()
         self._client = dict(client or {})
         self._ports = list(ports) if ports is not None else [_free_port() for _ in range(brokers)]
         self._controller_ports = [_free_port() for _ in range(3 if brokers >= 3 else 1)]
