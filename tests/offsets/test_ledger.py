@@ -20,7 +20,7 @@ topics = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size
 def test_entry_bytes() -> None:
     key, value = ledger_entry(AT, LedgerRange(100, 149, 7))
     assert key == b"\0\x0beast.orders" + bytes.fromhex("00000003 0000000000000064")
-    assert value == bytes.fromhex("0001 0000000000000095 0000000000000007")
+    assert value == bytes.fromhex("0001 0000000000000095 0000000000000007") + bytes(16)
 
 
 def test_the_key_does_not_change_while_a_range_grows() -> None:
@@ -34,7 +34,8 @@ def test_the_key_does_not_change_while_a_range_grows() -> None:
 
 @given(topics, int32s, int64s, int64s, int64s)
 def test_an_entry_reads_back(topic: str, partition: int, first: int, length: int, downstream: int) -> None:
-    at, span = TopicPartition(topic, partition), LedgerRange(first, first + length, downstream)
+    at = TopicPartition(topic, partition)
+    span = LedgerRange(first, first + length, downstream, bytes(range(16)))
     assert parse_ledger_entry(*ledger_entry(at, span)) == (at, span)
 
 

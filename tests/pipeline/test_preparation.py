@@ -108,11 +108,17 @@ def test_several_batches_come_in_order() -> None:
     ]
 
 
-def test_an_unopened_batch_holds_its_answers_buffer_and_a_re_encoded_one_does_not() -> None:
-    buffer = BufferPool(1 << 20, 1).take(1)
+def test_an_unopened_batch_holds_its_answers_buffer_and_a_re_encoded_one_counts_its_own_bytes() -> None:
+    pool = BufferPool(1 << 20, 1)
+    buffer = pool.take(1)
     items = list(prepare(_batches(_dense(100, 5), v2_batch(_records(105, 107))), 0, AT, held=buffer))
-    assert [item.held for item in items if isinstance(item, CarriedBatch)] == [buffer, None]
+    unopened, reencoded = (item for item in items if isinstance(item, CarriedBatch))
+    assert unopened.held is buffer
     assert buffer.users == 2
+    assert pool.live_bytes == 1 + reencoded.size
+    assert reencoded.held is not None
+    reencoded.held.release()
+    assert pool.live_bytes == 1
 
 
 @pytest.mark.parametrize(

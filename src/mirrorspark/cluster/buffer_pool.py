@@ -24,6 +24,11 @@ class PooledBuffer:
         self.view = memoryview(storage)[:size]
         self.users = 1
 
+    def adopt(self, storage: bytearray) -> PooledBuffer:
+        """Memory that was made from this answer (a re-encoded batch), counted in the same pool until released."""
+        self._pool.live_bytes += len(storage)
+        return PooledBuffer(self._pool, storage, len(storage))
+
     def hold(self) -> None:
         self.users += 1
 

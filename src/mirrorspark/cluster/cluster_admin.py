@@ -10,7 +10,7 @@ from kafka.protocol.admin import CreatePartitionsRequest, CreateTopicsRequest, D
 from mirrorspark.cluster.broker_errors import ErrorCode, broker_error
 from mirrorspark.cluster.cluster_client import ClusterClient
 
-__all__ = ["NewTopic", "create_topics", "explicit_configs", "grow_topics"]
+__all__ = ["NewTopic", "create_topics", "effective_config", "explicit_configs", "grow_topics"]
 
 TOPICS_PER_REQUEST_MAX = 100
 RESOURCE_TOPIC = 2
@@ -71,6 +71,22 @@ async def grow_topics(client: ClusterClient, counts: Mapping[str, int], timeout_
         for result in answer.results
         if result.error_code
     }
+
+
+async def effective_config(client: ClusterClient, topic: str, name: str) -> str:
+    """What applies to the topic, wherever it is set."""
+    request = DescribeConfigsRequest(
+        resources=[
+            DescribeConfigsRequest.DescribeConfigsResource(
+                resource_type=RESOURCE_TOPIC, resource_name=topic, configuration_keys=[name]
+            )
+        ],
+        include_synonyms=False,
+    )
+    (result,) = (await client.request(request)).results
+    if result.error_code:
+        raise broker_error(result.error_code, "DescribeConfigs", topic)
+    return str(result.configs[0].value)
 
 
 async def explicit_configs(client: ClusterClient, topics: list[str]) -> dict[str, dict[str, str]]:

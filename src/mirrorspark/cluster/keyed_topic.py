@@ -29,7 +29,9 @@ from mirrorspark.wire.records import Record, decode_records, encode_batch
 __all__ = ["KeyedTopic", "partition_of"]
 
 RETRY_PAUSE_S = 0.1
-CODEC_NONE = 0
+CODEC_NONE, CODEC_ZSTD = 0, 4
+COMPRESSED_FROM_BYTES = 64 * 1024
+"""Larger batches (a plan of thousands of partitions) are compressed, to stay below the topic's message limit."""
 Entry = tuple[bytes, bytes | None]
 
 
@@ -41,7 +43,8 @@ def partition_of(key: bytes, partitions: int) -> int:
 def encode_entries(entries: Sequence[Entry]) -> bytearray:
     now = int(time.time() * 1000)
     records = [Record(i, now, key, value, ()) for i, (key, value) in enumerate(entries)]
-    return encode_batch(records, codec=CODEC_NONE)
+    size = sum(len(key) + len(value or b"") for key, value in entries)
+    return encode_batch(records, codec=CODEC_NONE if size < COMPRESSED_FROM_BYTES else CODEC_ZSTD)
 
 
 class KeyedTopic:

@@ -6,7 +6,9 @@ For recoveries and small internal topics; the carrying loop uses ``fetch_session
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from kafka.protocol.consumer import ListOffsetsRequest
 
@@ -26,7 +28,7 @@ from mirrorspark.wire.messages.fetch import (
 )
 from mirrorspark.wire.record_batch import Batch, split_batches
 
-__all__ = ["EARLIEST", "LATEST", "LogSlice", "list_offset", "read_log"]
+__all__ = ["EARLIEST", "LATEST", "LogSlice", "list_offset", "list_offsets", "read_log"]
 
 EARLIEST = -2
 LATEST = -1
@@ -88,37 +90,54 @@ async def read_log(
 
 async def list_offset(client: ClusterClient, at: TopicPartition, which: int, deadline: Deadline) -> int:
     """The log's EARLIEST or LATEST offset, or the first offset at a timestamp (ms)."""
-    topic_class = ListOffsetsRequest.ListOffsetsTopic
-    while True:
-        request = ListOffsetsRequest(
-            replica_id=-1,
-            isolation_level=0,
-            topics=[
-                topic_class(
-                    name=at.topic,
-                    partitions=[
-                        topic_class.ListOffsetsPartition(
-                            partition_index=at.partition, current_leader_epoch=-1, timestamp=which
-                        )
-                    ],
-                )
-            ],
-        )
+    return (await list_offsets(client, [at], which, deadline))[at]
+
+
+async def list_offsets(
+    client: ClusterClient, wanted: Iterable[TopicPartition], which: int, deadline: Deadline
+) -> dict[TopicPartition, int]:
+    """The same for many partitions: one request per leader, repeated for those whose leader moved."""
+    found: dict[TopicPartition, int] = {}
+    missing = list(wanted)
+    while missing:
+        code, about = 0, missing[0]
+        by_node: dict[int, list[TopicPartition]] = {}
         try:
-            leader = await _leader(client, at)
-            answer = await client.request(request, node=leader.node)
+            for at in missing:
+                by_node.setdefault((await _leader(client, at)).node, []).append(at)
+            for node, some in by_node.items():
+                answer = await client.request(_list_offsets_request(some, which), node=node)
+                for topic in answer.topics:
+                    for part in topic.partitions:
+                        at = TopicPartition(topic.name, part.partition_index)
+                        if part.error_code == 0:
+                            found[at] = int(part.offset)
+                        else:
+                            code, about = part.error_code, at
         except ClusterError as error:
             if not error.retriable or deadline.passed:
                 raise
             code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        else:
-            part = answer.topics[0].partitions[0]
-            code = part.error_code
-            if code == 0:
-                return int(part.offset)
-        if not is_retriable(code) or deadline.passed:
-            raise broker_error(code, "ListOffsets", str(at), topic=at.topic, partition=at.partition)
-        await _recover(client, at, code)
+        missing = [at for at in missing if at not in found]
+        if missing:
+            if not is_retriable(code) or deadline.passed:
+                raise broker_error(code, "ListOffsets", str(about), topic=about.topic, partition=about.partition)
+            await _recover(client, about, code)
+    return found
+
+
+def _list_offsets_request(partitions: list[TopicPartition], which: int) -> Any:
+    topic_class = ListOffsetsRequest.ListOffsetsTopic
+    topics: dict[str, list[Any]] = {}
+    for at in partitions:
+        topics.setdefault(at.topic, []).append(
+            topic_class.ListOffsetsPartition(partition_index=at.partition, current_leader_epoch=-1, timestamp=which)
+        )
+    return ListOffsetsRequest(
+        replica_id=-1,
+        isolation_level=0,
+        topics=[topic_class(name=topic, partitions=parts) for topic, parts in topics.items()],
+    )
 
 
 async def _leader(client: ClusterClient, at: TopicPartition) -> PartitionLeader:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
@@ -28,6 +28,7 @@ from mirrorspark.settings import FlowSettings
 __all__ = ["Bookkeeping", "LaneReport"]
 
 BOOKS_TIMEOUT_S = 30.0
+WAITING_REPORTED_MAX = 100
 PARTITIONS_REPORTED_MAX = 500
 """Partitions told in one report; the rest follows in the next ones."""
 
@@ -56,7 +57,7 @@ class Bookkeeping:
         self.progress = KeyedTopic(
             target, progress_topic(source), len(known.partitions) if known and known.partitions else PROGRESS_PARTITIONS
         )
-        self._remembered: dict[TopicPartition, LedgerRange] | None = None
+        self._remembered: dict[TopicPartition, list[LedgerRange]] | None = None
         self._progressed: dict[TopicPartition, int] = {}
         self._events: list[Event] = []
         self._untold: set[Track] = set()
@@ -71,28 +72,29 @@ class Bookkeeping:
             await self._read_books(deadline)
         assert self._remembered is not None
         nobody = LastWriter(f"__mirrorspark-{self._settings.flow}-{self._lane}", -1, -1, 0, clean=False)
-        span = self._remembered.get(remote)
-        if span is not None:
-            return Position(span.upstream_last + 1, span.downstream_last + 1, "", -1, nobody)
+        end = await list_offset(self._target, remote, LATEST, deadline)
+        # Ranges beyond the target's end tell of an earlier topic of that name.
+        true = [span for span in self._remembered.get(remote, []) if span.downstream_last < end]
+        if true:
+            span = max(true, key=lambda one: one.downstream_last)
+            topic_id = span.topic_id.hex() if any(span.topic_id) else ""
+            return Position(span.upstream_last + 1, span.downstream_last + 1, topic_id, -1, nobody)
         last = self._progressed.get(source)
         if last is not None:
-            end = await list_offset(self._target, remote, LATEST, deadline)
             return Position(last + 1, end, "", -1, None)
         return None
 
     async def _read_books(self, deadline: Deadline) -> None:
-        newest: dict[TopicPartition, LedgerRange] = {}
+        found: dict[TopicPartition, list[LedgerRange]] = {}
         for key, value in (await self._ledger.read_all(deadline)).items():
             parsed = parse_ledger_entry(key, value)
             if parsed is not None:
-                at, span = parsed
-                if at not in newest or newest[at].downstream_last < span.downstream_last:
-                    newest[at] = span
+                found.setdefault(parsed[0], []).append(parsed[1])
         for key, value in (await self.progress.read_all(deadline)).items():
             entry = parse_progress(key, value, self._settings.flow.source)
             if entry is not None and entry[2] is not None:
                 self._progressed[TopicPartition(entry[0], entry[1])] = entry[2]
-        self._remembered = newest
+        self._remembered = found
 
     async def commit_positions(self, positions: dict[TopicPartition, Position]) -> None:
         if positions:
@@ -158,7 +160,13 @@ class Bookkeeping:
                 )
         return rows
 
-    async def report(self, state: str, tracks: dict[TopicPartition, Track], held_bytes: int) -> None:
+    @property
+    def has_events(self) -> bool:
+        return bool(self._events)
+
+    async def report(
+        self, state: str, tracks: dict[TopicPartition, Track], held_bytes: int, troubles: Mapping[TopicPartition, str]
+    ) -> None:
         """One status record for the lane, and the events since the last one."""
         told = [self._untold.pop() for _ in range(min(len(self._untold), PARTITIONS_REPORTED_MAX))]
         text = {
@@ -169,11 +177,7 @@ class Bookkeeping:
             "at_ms": int(time.time() * 1000),
             "partitions": len(tracks),
             "held_bytes": held_bytes,
-            "waiting": {
-                str(track.remote): track.why
-                for track in tracks.values()
-                if track.state is TrackState.WAITING or track.why
-            },
+            "waiting": _waiting(tracks, troubles),
             "moved": [
                 [
                     track.remote.topic,
@@ -189,7 +193,24 @@ class Bookkeeping:
                 for track in told
             ],
         }
-        events, self._events = self._events, []
+        events = list(self._events)
         entries: list[tuple[bytes, bytes | None]] = [(event.key.encode(), event.to_json()) for event in events]
         entries.append((LaneReport.key(self._lane), json.dumps(text, separators=(",", ":")).encode()))
         await self._status.append(entries, Deadline(BOOKS_TIMEOUT_S))
+        del self._events[: len(events)]
+
+
+def _waiting(tracks: Mapping[TopicPartition, Track], troubles: Mapping[TopicPartition, str]) -> dict[str, str]:
+    """Partitions that do not flow, and why; the first hundred of them."""
+    found = {str(track.remote): track.why for track in tracks.values() if track.why}
+    found |= {str(at): f"cannot be appended to: {why}" for at, why in troubles.items() if str(at) not in found}
+    found |= {
+        str(track.remote): "waiting"
+        for track in tracks.values()
+        if track.state is TrackState.WAITING and str(track.remote) not in found
+    }
+    if len(found) <= WAITING_REPORTED_MAX:
+        return found
+    first = dict(sorted(found.items())[:WAITING_REPORTED_MAX])
+    first["others"] = f"{len(found) - WAITING_REPORTED_MAX} more partitions wait"
+    return first

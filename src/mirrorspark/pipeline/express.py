@@ -55,12 +55,14 @@ class Express:
         settings: FlowSettings,
         *,
         on_trouble: Callable[[Track, Trouble], None],
+        on_company: Callable[[Track, int], None],
         transactional_id: str | None = None,
     ) -> None:
         limits = settings.limits
         self._source = source
         self._settings = settings
         self._on_trouble = on_trouble
+        self._on_company = on_company
         self._transactional = transactional_id is not None
         answer_bytes = min(limits.fetch_bytes_max, max(1, limits.lane_memory_bytes_max // 4))
         self.memory = LaneMemory(limits.lane_memory_bytes_max, answer_bytes)
@@ -108,9 +110,12 @@ class Express:
         self._route(track)
 
     def remove(self, track: Track) -> None:
-        self.hold_back(track)
-        self._tracks.pop(track.source, None)
-        self._by_remote.pop(track.remote, None)
+        """Forget the track, unless a newer one has taken its place."""
+        if self._tracks.get(track.source) is track:
+            self.hold_back(track)
+            del self._tracks[track.source]
+        if self._by_remote.get(track.remote) is track:
+            del self._by_remote[track.remote]
 
     def stop_fetching_at(self, monotonic: float) -> None:
         """No fetch waits beyond this moment."""
@@ -349,8 +354,10 @@ class Express:
     # -- appended ---------------------------------------------------------------------------------------------------
 
     def _appended(self, queue: AppendQueue, sent: Outgoing, base_offset: int) -> None:
-        track = self._by_remote[queue.at]
+        track = self._by_remote.get(queue.at)
         assert isinstance(sent, CarriedBatch)
+        if track is None or track.queue is not queue:
+            return  # let go undrained: its next owner proves from the log what is there
         if base_offset < track.downstream_end:
             # The target gave out an offset that it had given before: it lost what it had acknowledged.
             queue.in_flight.appendleft(sent)
@@ -359,6 +366,9 @@ class Express:
             text = f"appended at {base_offset}, but offsets up to {track.downstream_end - 1} were acknowledged before"
             self._on_trouble(track, Trouble("target", text=text, log_start=base_offset))
             return
+        if base_offset > track.downstream_end and not self._transactional and not track.has_company:
+            track.has_company = True
+            self._on_company(track, base_offset)
         track.book(sent, base_offset)
         self.uncommitted_bytes += sent.size
         track.latency_ms = max(0, int(time.time() * 1000) - sent.batch.max_timestamp)
@@ -368,8 +378,11 @@ class Express:
                 self._route(track)
 
     def _doubted(self, queue: AppendQueue, why: str) -> None:
-        self._on_trouble(self._by_remote[queue.at], Trouble("target", text=why, doubtful=True))
+        track = self._by_remote.get(queue.at)
+        if track is not None and track.queue is queue:
+            self._on_trouble(track, Trouble("target", text=why, doubtful=True))
 
     def _refused(self, queue: AppendQueue, result: Appended) -> None:
-        track = self._by_remote[queue.at]
-        self._on_trouble(track, Trouble("target", result.error_code, text=result.error_message))
+        track = self._by_remote.get(queue.at)
+        if track is not None and track.queue is queue:
+            self._on_trouble(track, Trouble("target", result.error_code, text=result.error_message))

@@ -21,7 +21,7 @@ from mirrorspark.cluster.group_positions import GroupPositions
 from mirrorspark.cluster.keyed_topic import KeyedTopic
 from mirrorspark.cluster.writer import Writer
 from mirrorspark.errors import ClusterError, Fenced, MirrorError
-from mirrorspark.events import Event
+from mirrorspark.events import Event, EventKind
 from mirrorspark.names import TopicPartition
 from mirrorspark.offsets.internal_topics import ledger_topic, plan_topic, progress_topic, status_topic
 from mirrorspark.offsets.position import Position, positions_group
@@ -98,6 +98,7 @@ class LaneRun:
             target,
             settings,
             on_trouble=self._troubles.meet,
+            on_company=self._company,
             transactional_id=transactional_id(settings, spec.lane) if settings.transactions else None,
         )
         self._troubles.express = self._express
@@ -108,6 +109,8 @@ class LaneRun:
         self._tasks: list[asyncio.Task[None]] = []
         self._owning: asyncio.Task[None] | None = None
         self._to_own: set[Track] = set()
+        self._releasing: set[TopicPartition] = set()
+        self._transaction_turn = asyncio.Lock()
         self._ends_at = time.monotonic() + spec.epoch_s
         self._end = asyncio.Event()
         self._superseded = ""
@@ -140,6 +143,7 @@ class LaneRun:
                 group=self._positions.group,
                 writer=self._writer,
                 signed=self._recovery.signed,
+                turn=self._transaction_turn,
             )
         self._express.stop_fetching_at(self._ends_at)
         self._state = "carrying"
@@ -149,6 +153,7 @@ class LaneRun:
             for work in (
                 self._follow_plan(),
                 self._clock(),
+                self._stay_awake(),
                 *([self._transactions.run()] if self._transactions else []),
             )
         ]
@@ -233,8 +238,8 @@ class LaneRun:
         """Release to another lane (or to nobody): drain, commit cleanly, forget. The other lane waits for the commit."""
         del self._tracks[track.remote]
         self._to_own.discard(track)
-        task = asyncio.ensure_future(self._guard(self._release([track])))
-        self._tasks.append(task)
+        self._releasing.add(track.remote)
+        self._tasks.append(asyncio.ensure_future(self._guard(self._release([track]))))
 
     async def _release(self, tracks: list[Track]) -> None:
         owned = [track for track in tracks if track.writer is not None]
@@ -248,26 +253,32 @@ class LaneRun:
         if self._transactions is not None:
             while any(track.uncommitted for track in owned) and not deadline.passed:
                 await asyncio.sleep(0.005)
-        left = [track for track in owned if track.drained]
-        # A partition that did not drain is left as it is: its next owner fences this attempt and walks the tail.
+        left = [track for track in owned if track.drained and not track.in_doubt]
+        # A partition that did not drain, or is in doubt, is left as it is: its next owner fences us and walks the tail.
         await self._books.commit_positions({t.remote: self._recovery.signed(t, clean=True) for t in left})
         await self._books.write_books(left)
         for track in tracks:
             track.state = TrackState.GONE
             self._express.remove(track)
+            self._releasing.discard(track.remote)
 
     # -- owning -----------------------------------------------------------------------------------------------------
 
     async def _own_pending(self) -> None:
         while self._to_own and not self._end.is_set():
-            some = list(self._to_own)[:OWN_TOGETHER_MAX]
-            await self._renew_epoch(max(track.epoch_above for track in some))
+            some = [track for track in self._to_own if track.remote not in self._releasing][:OWN_TOGETHER_MAX]
+            if not some:
+                await asyncio.sleep(RELEASE_POLL_S)
+                continue
+            await self._renew_epoch(some)
             await self._refresh_leaders(some)
             for track in some:
                 waited = time.monotonic() - track.wanted_since
                 track.force_ownership = waited * 1000 > self._limits.release_wait_ms_max
             try:
-                failed = await self._recovery.own(some)
+                # Owning uses the lane's own transactional id: never while its transaction is open.
+                async with self._transaction_turn:
+                    failed = await self._recovery.own(some)
             except ClusterError as error:
                 if not error.retriable:
                     raise
@@ -292,9 +303,9 @@ class LaneRun:
             if held and len(self._to_own) <= OWN_TOGETHER_MAX:
                 await asyncio.sleep(RELEASE_POLL_S)
 
-    async def _renew_epoch(self, above: int) -> None:
+    async def _renew_epoch(self, tracks: list[Track]) -> None:
         """A partition that is owned again needs a newer epoch; one renewal serves all that do."""
-        while self._recovery.writer is None or self._recovery.writer.epoch <= above:
+        while any(track.newer_than is not None and track.newer_than == self._recovery.writer for track in tracks):
             try:
                 await self._recovery.obtain(Deadline(START_TIMEOUT_S))
             except ClusterError as error:
@@ -335,14 +346,17 @@ class LaneRun:
         assert own is not None
         if writer is not None and (
             writer.generation > self._spec.generation
-            or (writer.transactional_id == own.transactional_id and writer.epoch > own.epoch)
+            or (
+                writer.transactional_id == own.transactional_id
+                and (writer.producer_id, writer.epoch) > (own.producer_id, own.epoch)
+            )
         ):
             self._superseded = f"lane {self._spec.lane} of flow {self._settings.flow} has a newer attempt"
             self._state = "superseded"
             self._end.set()
             return
         fresh = Track(track.assignment)
-        fresh.epoch_above = track.writer.epoch if track.writer is not None else -1
+        fresh.newer_than = track.writer
         fresh.wanted_since = time.monotonic()
         fresh.records, fresh.bytes = track.records, track.bytes
         self._express.remove(track)
@@ -376,10 +390,11 @@ class LaneRun:
         next_commit = next_books = next_report = 0.0
         while not self._end.is_set():
             now = time.monotonic()
-            if now - self._express.appender.awake_at > STALL_S_MAX:
-                raise Fenced(f"lane {self._spec.lane} was frozen for {now - self._express.appender.awake_at:.0f} s")
-            self._express.appender.awake_at = now
             try:
+                if now >= next_report or self._books.has_events:
+                    # Events first: what a position moves past must have been told before.
+                    next_report = now + limits.report_interval_ms / 1000
+                    await self._report_state()
                 if now >= next_commit or self._express.uncommitted_bytes >= limits.position_commit_bytes_max:
                     next_commit = now + limits.position_commit_interval_ms / 1000
                     await self._commit_positions()
@@ -389,9 +404,6 @@ class LaneRun:
                 if (now >= next_books or many) and self._transactions is None:
                     next_books = now + limits.progress_interval_ms / 1000
                     await self._books.write_books(self._tracks.values())
-                if now >= next_report:
-                    next_report = now + limits.report_interval_ms / 1000
-                    await self._books.report(self._state, self._tracks, self._express.memory.pool.live_bytes)
             except ClusterError as error:
                 if not error.retriable:
                     raise
@@ -400,6 +412,26 @@ class LaneRun:
                 await asyncio.wait_for(self._end.wait(), 0.1)
             except TimeoutError:
                 pass
+
+    async def _stay_awake(self) -> None:
+        """A process that was frozen for too long may have been superseded without a trace: it must not send again."""
+        appender = self._express.appender
+        while not self._end.is_set():
+            slept = time.monotonic() - appender.awake_at
+            if slept > STALL_S_MAX:
+                raise Fenced(f"lane {self._spec.lane} was frozen for {slept:.0f} s; owning its partitions anew")
+            appender.awake_at = time.monotonic()
+            await asyncio.sleep(0.5)
+
+    async def _report_state(self) -> None:
+        await self._books.report(
+            self._state, self._tracks, self._express.memory.pool.live_bytes, self._express.appender.troubles
+        )
+
+    def _company(self, track: Track, base_offset: int) -> None:
+        text = f"somebody else appends to {track.remote}: our batch came to {base_offset} instead of {track.downstream_end}"
+        at = track.remote
+        self._report(Event(EventKind.FOREIGN_RECORDS, text, *at, track.downstream_end, base_offset - 1))
 
     async def _commit_positions(self) -> None:
         moved = [track for track in self._tracks.values() if track.uncommitted and track.writer is not None]
@@ -452,7 +484,7 @@ class LaneRun:
         await self._release(list(self._tracks.values()))
         self._state = "ended"
         self._books.touch(self._tracks.values())
-        await self._books.report(self._state, self._tracks, 0)
+        await self._report_state()
         await self._abandon()
         failure = self._troubles.failure
         if failure is not None:
@@ -468,6 +500,11 @@ class LaneRun:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._express.close()
         self._express.appender.close()
+        if self._books.has_events:
+            try:
+                await self._report_state()
+            except ClusterError as error:
+                log.warning("%s: events could not be written: %s", self._spec, error)
 
     @property
     def superseded(self) -> str:

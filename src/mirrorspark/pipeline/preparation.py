@@ -50,6 +50,10 @@ def prepare(
             if records:
                 carried = carry_records(records, batch.codec, batch.leader_epoch, at)
                 carried.upstream_next = batch.next_offset
+                if held is not None:
+                    storage = carried.buffer.obj
+                    assert isinstance(storage, bytearray)
+                    carried.held = held.adopt(storage)
                 yield carried
             else:
                 yield batch.next_offset

@@ -9,14 +9,16 @@ owner commits its own name there.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
+from mirrorspark.cluster.batch_appender import STALL_S_MAX
 from mirrorspark.cluster.broker_errors import ErrorCode
+from mirrorspark.cluster.cluster_admin import effective_config
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.group_positions import GroupPositions
-from mirrorspark.cluster.log_reader import EARLIEST, LATEST, list_offset
+from mirrorspark.cluster.log_reader import EARLIEST, LATEST, list_offset, list_offsets, read_log
 from mirrorspark.cluster.writer import (
     Writer,
     end_transaction,
@@ -153,6 +155,7 @@ class Recovery:
                 fences.setdefault(start.writer.transactional_id, []).append((track, start))
 
         await asyncio.gather(*(prepare_one(track) for track in tracks))
+        await self._distrust_clean_ends(ready, fences, failed, committed, deadline)
         for held_id, some in fences.items():
             await self._fence_and_walk(held_id, some, ready, failed, deadline)
         assert self.writer is not None
@@ -161,10 +164,64 @@ class Recovery:
                 {track.remote: self.signed(track, found).to_commit() for track, found in ready.items()}, deadline
             )
         for track, found in ready.items():
+            for span in found.ranges:
+                span.topic_id = track.topic_id
             track.ranges.extend(found.ranges)
             track.unbooked = track.unbooked or bool(found.ranges)
             track.begin(self.writer, found.upstream_next, found.downstream_end, found.leader_epoch, fenced=found.fenced)
         return failed
+
+    async def _distrust_clean_ends(
+        self,
+        ready: dict[Track, Found],
+        fences: dict[str, list[tuple[Track, _Start]]],
+        failed: dict[Track, Exception],
+        committed: Mapping[TopicPartition, tuple[int, str]],
+        deadline: Deadline,
+    ) -> None:
+        """Invariant C holds for clean ends too: the target's log must end where the position says.
+
+        A writer that was cut off can still sign a stale position as clean. One request per leader tells; where the log
+        goes on, markers alone are passed over, and anything else is fenced and walked like an unclean end.
+        """
+        ends = await list_offsets(self._target, [track.remote for track in ready], LATEST, deadline)
+        for track, found in list(ready.items()):
+            end = ends[track.remote]
+            if end == found.downstream_end:
+                continue
+            if end < found.downstream_end:
+                del ready[track]
+                failed[track] = PartitionStopped(
+                    f"the target's log of {track.remote} ends at {end}, but offsets up to {found.downstream_end - 1} were "
+                    "acknowledged: records were lost or the topic was made anew; restore it, or start this topic over",
+                    event=EventKind.TARGET_TRUNCATED,
+                    topic=track.remote.topic,
+                    partition=track.remote.partition,
+                    offset_first=end,
+                    offset_last=found.downstream_end - 1,
+                )
+            elif await self._only_markers(track, found.downstream_end, end, deadline):
+                found.downstream_end = end
+            else:
+                del ready[track]
+                position = Position.from_commit(*committed[track.remote]) if track.remote in committed else None
+                last = position.writer if position is not None else None
+                suspect = last or LastWriter(self._own_id, -1, -1, 0, clean=False)
+                place = Position(
+                    found.upstream_next, found.downstream_end, track.assignment.topic_id, found.leader_epoch, suspect
+                )
+                fences.setdefault(suspect.transactional_id, []).append((track, _Start(place, suspect)))
+
+    async def _only_markers(self, track: Track, start: int, end: int, deadline: Deadline) -> bool:
+        while start < end:
+            tail = await read_log(self._target, track.remote, start, deadline=deadline)
+            for batch in tail.batches:
+                if batch.next_offset > start and not batch.is_control:
+                    return False
+                start = max(start, batch.next_offset)
+            if not tail.batches:
+                return False
+        return True
 
     def signed(self, track: Track, found: Found | None = None, *, clean: bool = False) -> Position:
         """The position as it is committed, with our name as the last writer."""
@@ -288,6 +345,10 @@ class Recovery:
             )
         assert writer is not None
         await fence(self._target, writer, [track.remote for track in tracks], deadline)
+        if last is not None and last.producer_id not in (-1, writer.producer_id):
+            # Epochs of the old producer id were used up and the id is a new one: a marker cannot shut the old one out.
+            # A writer that is still alive notices within its lease that it was superseded.
+            await asyncio.sleep(STALL_S_MAX + 5.0)
         return Marker(writer.producer_id, writer.epoch)
 
     async def _walk(self, track: Track, start: _Start, marker: Marker | None, deadline: Deadline) -> Found:
@@ -308,7 +369,7 @@ class Recovery:
                 marker=marker,
                 our_writers=frozenset(ours),
                 read_committed=self._settings.read_committed,
-                deadline=deadline,
+                skipped_above_bytes=await self._size_limit(track),
             )
             unfenced = None
             for producer_id in sorted(found.writers - fenced):
@@ -328,6 +389,12 @@ class Recovery:
             topic=track.remote.topic,
             partition=track.remote.partition,
         )
+
+    async def _size_limit(self, track: Track) -> int | None:
+        """With on.record.too.large=skip or dead-letter, larger records may be missing on the target."""
+        if self._settings.policies.on_record_too_large == "stop":
+            return None
+        return int(await effective_config(self._target, track.remote.topic, "max.message.bytes"))
 
     def _tell(self, track: Track, found: Found) -> None:
         if found.foreign_records:

@@ -18,7 +18,7 @@ from mirrorspark.errors import BrokerError, PartitionStopped
 from mirrorspark.events import EventKind
 from mirrorspark.names import TopicPartition
 from mirrorspark.offsets.ledger import LedgerRange
-from mirrorspark.pipeline.preparation import prepare
+from mirrorspark.pipeline.preparation import carry_records, prepare
 from mirrorspark.pipeline.track import CarriedBatch
 from mirrorspark.wire.aborted import AbortedFilter
 from mirrorspark.wire.record_batch import Batch, body
@@ -28,6 +28,8 @@ from mirrorspark.wire.reencoding import decode
 __all__ = ["Found", "Marker", "walk_tail"]
 
 READ_WAIT_MS = 50
+STEP_TIMEOUT_S = 60.0
+"""For each step of a walk, not for the whole: a long tail takes as long as it takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +64,11 @@ class Found:
 class _SourceSide:
     """The source's next batches, prepared just as the carrying loop would."""
 
-    def __init__(
-        self, client: ClusterClient, at: TopicPartition, offset: int, read_committed: bool, deadline: Deadline
-    ) -> None:
+    def __init__(self, client: ClusterClient, at: TopicPartition, offset: int, read_committed: bool) -> None:
         self._client, self._at, self._offset = client, at, offset
-        self._read_committed, self._deadline = read_committed, deadline
+        self._read_committed = read_committed
+        self.skipped_above_bytes: int | None = None
+        self.seeking = False  # the target lost its oldest records to retention: look for where the rest begins
         self._ready: deque[CarriedBatch | int] = deque()
         self.records: deque[Record] = deque()  # of a batch that is being compared record by record
         self.rest: CarriedBatch | None = None
@@ -84,7 +86,7 @@ class _SourceSide:
                 self._client,
                 self._at,
                 self._offset,
-                deadline=self._deadline,
+                deadline=Deadline(STEP_TIMEOUT_S),
                 wait_ms=0,
                 read_committed=self._read_committed,
             )
@@ -92,6 +94,13 @@ class _SourceSide:
                 return None
             self._ready.extend(prepare(found.batches, self._offset, self._at, aborted=found.aborted))
             self._offset = max(self._offset, found.batches[-1].next_offset)
+
+    def may_be_missing(self, record: Record) -> bool:
+        """Whether the flow's policy would have left this record out for its size."""
+        if self.skipped_above_bytes is None or self.rest is None:
+            return False
+        alone = carry_records([record], self.rest.batch.codec, -1, self._at)
+        return alone.size > self.skipped_above_bytes
 
     def take(self) -> CarriedBatch:
         first = self._ready.popleft()
@@ -111,18 +120,25 @@ async def walk_tail(
     marker: Marker | None,
     our_writers: frozenset[int],
     read_committed: bool,
-    deadline: Deadline,
+    skipped_above_bytes: int | None = None,
 ) -> Found:
-    """Compare from the pair of offsets to the marker (or to the target's end as of now, without one)."""
+    """Compare from the pair of offsets to the marker (or to the target's end as of now, without one).
+
+    ``skipped_above_bytes``: single records above this size may be missing on the target (on.record.too.large).
+    """
     found = Found(upstream_next, downstream_end, leader_epoch)
+    deadline = Deadline(STEP_TIMEOUT_S)
     log_start = await list_offset(source, at, EARLIEST, deadline)
     if upstream_next < log_start:
         found.gap = (upstream_next, log_start - 1)
         found.upstream_next = log_start
-    expected = _SourceSide(source, at, found.upstream_next, read_committed, deadline)
+    expected = _SourceSide(source, at, found.upstream_next, read_committed)
+    expected.skipped_above_bytes = skipped_above_bytes
     end = None if marker is not None else await list_offset(target, remote, LATEST, deadline)
     while end is None or found.downstream_end < end:
-        tail = await _read_target(target, remote, found.downstream_end, deadline)
+        tail = await _read_target(target, remote, found, expected)
+        if tail.batches:
+            deadline = Deadline(STEP_TIMEOUT_S)  # there is progress
         aborted = AbortedFilter(tail.aborted, *remote)
         for batch in tail.batches:
             drop = aborted.drops(batch)
@@ -144,7 +160,9 @@ async def walk_tail(
     return found
 
 
-async def _read_target(target: ClusterClient, remote: TopicPartition, offset: int, deadline: Deadline) -> LogSlice:
+async def _read_target(target: ClusterClient, remote: TopicPartition, found: Found, expected: _SourceSide) -> LogSlice:
+    deadline = Deadline(STEP_TIMEOUT_S)
+    offset = found.downstream_end
     try:
         return await read_log(target, remote, offset, deadline=deadline, wait_ms=READ_WAIT_MS, read_committed=True)
     except BrokerError as error:
@@ -152,13 +170,18 @@ async def _read_target(target: ClusterClient, remote: TopicPartition, offset: in
             raise
         first = await list_offset(target, remote, EARLIEST, deadline)
         last = await list_offset(target, remote, LATEST, deadline)
+        if first > offset:
+            # The target's retention took the beginning of the tail: what is left must be found on the source.
+            found.downstream_end = first
+            expected.seeking = True
+            return LogSlice([], first, last, last, ())
         raise PartitionStopped(
             f"the target's log of {remote} holds offsets {first} to {last - 1}, but {offset} was acknowledged as its end: "
-            "records were lost or deleted there; restore them, or reset this partition's position to carry it again",
+            "records were lost there; restore them, or start this topic over",
             event=EventKind.TARGET_TRUNCATED,
             topic=remote.topic,
             partition=remote.partition,
-            offset_first=last if last < offset else first,
+            offset_first=last,
             offset_last=offset - 1,
         ) from error
 
@@ -167,6 +190,8 @@ async def _match(
     batch: Batch, remote: TopicPartition, expected: _SourceSide, found: Found, our_writers: frozenset[int]
 ) -> None:
     """Tick off what this batch holds, or count it as somebody else's."""
+    if expected.seeking:
+        await _seek(batch, expected)
     if not expected.records:
         unit = await expected.peek()
         if unit is not None and _same_bytes(batch, unit.batch):
@@ -191,32 +216,45 @@ async def _match(
     found.foreign_records += batch.record_count
 
 
+async def _seek(batch: Batch, expected: _SourceSide) -> None:
+    """Pass over the source's batches whose copies the target's retention has taken."""
+    expected.seeking = False
+    while (unit := await expected.peek()) is not None and not _same_bytes(batch, unit.batch):
+        expected.take()
+
+
 async def _match_records(batch: Batch, remote: TopicPartition, expected: _SourceSide, found: Found) -> bool:
     """Record by record, for batches that were cut differently. All of the batch's records match, or none counts."""
     records = decode(batch, *remote)
+    any_time = batch.is_log_append_time  # the target stamps its own time
     taken: list[Record] = []
-    for index, record in enumerate(records):
-        if not expected.records:
-            unit = await expected.peek()
-            if unit is None or not await _load_records(expected, unit):
+    ticked: list[Record] = []
+    for record in records:
+        while True:
+            if not expected.records:
+                unit = await expected.peek()
+                if unit is None or not _load_records(expected, unit):
+                    expected.records.extendleft(reversed(taken))
+                    return False
+            if _same_record(record, expected.records[0], any_time):
                 break
-        if not _same_record(record, expected.records[0]):
-            break
+            if not expected.may_be_missing(expected.records[0]):
+                expected.records.extendleft(reversed(taken))
+                return False
+            taken.append(expected.records.popleft())
+        ticked.append(expected.records[0])
         taken.append(expected.records.popleft())
-        if index == len(records) - 1:
-            for offset, one in enumerate(taken):
-                _tick(found, one.offset, one.offset, batch.base_offset + offset, None)
-            rest = expected.rest
-            assert rest is not None
-            found.upstream_next = expected.records[0].offset if expected.records else rest.upstream_next
-            found.leader_epoch = rest.leader_epoch
-            found.records += len(records)
-            return True
-    expected.records.extendleft(reversed(taken))
-    return False
+    for offset, one in enumerate(ticked):
+        _tick(found, one.offset, one.offset, batch.base_offset + offset, None)
+    rest = expected.rest
+    assert rest is not None
+    found.upstream_next = expected.records[0].offset if expected.records else rest.upstream_next
+    found.leader_epoch = rest.leader_epoch
+    found.records += len(records)
+    return True
 
 
-async def _load_records(expected: _SourceSide, unit: CarriedBatch) -> bool:
+def _load_records(expected: _SourceSide, unit: CarriedBatch) -> bool:
     """Open the source's next batch; its records get their upstream offsets back from its runs."""
     records = decode(unit.batch, "", -1)
     runs = unit.runs or [(unit.upstream_first, len(records))]
@@ -228,20 +266,21 @@ async def _load_records(expected: _SourceSide, unit: CarriedBatch) -> bool:
 
 
 def _same_bytes(one: Batch, other: Batch) -> bool:
+    """``one`` lies on the target; where that stamps its own time, times say nothing."""
+    same_time = one.base_timestamp == other.base_timestamp and one.max_timestamp == other.max_timestamp
     return (
         one.record_count == other.record_count
-        and one.base_timestamp == other.base_timestamp
-        and one.max_timestamp == other.max_timestamp
+        and (same_time or one.is_log_append_time)
         and one.codec == other.codec
         and bytes(body(one)) == bytes(body(other))
     )
 
 
-def _same_record(one: Record, other: Record) -> bool:
+def _same_record(one: Record, other: Record, any_time: bool) -> bool:
     return (
         one.key == other.key
         and one.value == other.value
-        and one.timestamp == other.timestamp
+        and (any_time or one.timestamp == other.timestamp)
         and one.headers == other.headers
     )
 

@@ -103,7 +103,9 @@ class Track:
         self.retry_at = 0.0
         self.force_ownership = False  # the lane that should let it go did not, in time
         self.wanted_since = 0.0
-        self.epoch_above = -1  # to be owned under a newer epoch than this one
+        self.newer_than: Writer | None = None  # to be owned under a newer epoch than this writer's
+        self.in_doubt = False  # what was sent last may or may not be on the target: never to be signed off as clean
+        self.has_company = False  # somebody else appends to the remote partition
         self.queue = AppendQueue(self.remote)
         self.writer: Writer | None = None
         self.next_sequence = 0
@@ -137,6 +139,7 @@ class Track:
         self.queue.blocked = False
         self.queue.forgotten = not fenced  # a fence's marker is a fresh memory
         self.state = TrackState.CARRYING
+        self.in_doubt = False
         self.why = ""
 
     def accept(self, carried: CarriedBatch, *, transactional: bool) -> None:
@@ -207,7 +210,7 @@ class Track:
 
     def _extend(self, first: int, last: int, downstream: int) -> None:
         if not (self.ranges and self.ranges[-1].extend(first, last, downstream)):
-            self.ranges.append(LedgerRange(first, last, downstream))
+            self.ranges.append(LedgerRange(first, last, downstream, self.topic_id))
 
     def drop_queue(self) -> None:
         """Forget everything unanswered; it will be fetched again from ``upstream_next``."""

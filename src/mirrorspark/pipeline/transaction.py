@@ -36,6 +36,7 @@ class Transactions:
         group: str,
         writer: Callable[[], Writer],
         signed: Callable[[Track], Position],
+        turn: asyncio.Lock,
     ) -> None:
         self._target = target
         self._limits = settings.limits
@@ -44,6 +45,7 @@ class Transactions:
         self._group = group
         self._writer = writer
         self._signed = signed
+        self._turn = turn
         self._members: set[Track] = set()
         self._progress_sequences: dict[tuple[int, int], int] = {}
         self._stopping = False
@@ -60,9 +62,10 @@ class Transactions:
                     await asyncio.wait_for(express.data_waiting.wait(), 0.5)
                 except TimeoutError:
                     continue
-            await self._admit()
-            await asyncio.sleep(self._limits.transaction_interval_ms / 1000)
-            await self._commit()
+            async with self._turn:
+                await self._admit()
+                await asyncio.sleep(self._limits.transaction_interval_ms / 1000)
+                await self._commit()
 
     def stop(self) -> None:
         """End after what is in line has been committed."""

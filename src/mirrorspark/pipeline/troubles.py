@@ -181,14 +181,19 @@ class Troubles:
         elif code in FENCED or code in SEQUENCE_LOST:
             await self._own_anew(track, REOWN_PAUSE_S)
         elif code == 0:
+            # What was appended just now lies at an offset given out before: trying again would append it twice.
+            track.in_doubt = True
             self._hold(track)
-            self._wait(track, EventKind.TARGET_TRUNCATED, trouble.text, track.upstream_next, track.upstream_next)
+            event = EventKind.TARGET_TRUNCATED
+            self._wait(track, event, trouble.text, track.downstream_end, track.downstream_end, remote=True)
+            track.retry_at = float("inf")
         else:
             self._hold(track)
             text = f"the target answers {error_name(code)} ({code}) {trouble.text}".rstrip()
             self._wait(track, EventKind.APPEND_REFUSED, text, track.upstream_next, track.upstream_next)
 
     async def _own_anew(self, track: Track, pause_s: float) -> None:
+        track.in_doubt = True
         self._hold(track)
         track.state = TrackState.OWNING
         track.why = "being recovered"
@@ -235,7 +240,13 @@ class Troubles:
                 self._wait_for(track, event)
                 return
             if policy == "dead-letter":
-                await self._dead_letters.set_aside(track, records[0])
+                try:
+                    await self._dead_letters.set_aside(track, records[0])
+                except MirrorError as error:
+                    self._hold(track)
+                    offset = carried.upstream_first
+                    self._wait(track, EventKind.RECORD_TOO_LARGE, f"cannot be set aside: {error}", offset, offset)
+                    return
             self._report(event)
             self._replace_first(track, [])
             if not track.queue.waiting:
@@ -269,8 +280,9 @@ class Troubles:
         self.express.hold_back(track)
         track.drop_queue()
 
-    def _wait(self, track: Track, kind: str, text: str, first: int, last: int) -> None:
-        at = track.source
+    def _wait(self, track: Track, kind: str, text: str, first: int, last: int, *, remote: bool = False) -> None:
+        """Events of the source name the source topic, events of the target the remote one."""
+        at = track.remote if remote else track.source
         self._wait_for(track, Event(kind, text, at.topic, at.partition, first, last, waits=True))
 
     def _wait_for(self, track: Track, event: Event) -> None:
