@@ -53,7 +53,9 @@ def _behind(source: str, target: str, topic: str, remote_topic: str) -> list[int
 
 def last_record_digests(bootstrap: str, topic: str) -> dict[int, bytes | None]:
     """The digest of each partition's last committed record; None for a partition without one."""
-    reader = consumer(bootstrap, {"isolation.level": "read_committed", "enable.partition.eof": True})
+    # A fetch that waits for more would hold up the next partition's: there is one on its way per broker.
+    settings = {"isolation.level": "read_committed", "enable.partition.eof": True, "fetch.wait.max.ms": 10}
+    reader = consumer(bootstrap, settings)
     try:
         offsets = end_offsets(bootstrap, topic, committed=True)
         return {number: _last(reader, topic, number, first, end) for number, (first, end) in offsets.items()}

@@ -13,7 +13,7 @@ import signal
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,10 +59,15 @@ def run_chaos(
     partitions: int = 4,
     transactions: bool = False,
     kinds: tuple[str, ...] = KINDS,
+    order: Sequence[str] = (),
     extra: Mapping[str, str] | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> ChaosResult:
-    """Run a mirror east->west under load through ``kills`` kills, then compare."""
+    """Run a mirror east->west under load through ``kills`` kills, then compare.
+
+    ``order`` names whom to hit, one after the other, for a run too short to leave that to the dice.
+    """
+    assert not order or len(order) == kills, "an order has a kind for each kill"
     dice = random.Random(seed)
     result = ChaosResult(seed)
     settings = {"east->west.topics": topic, **(extra or {})}
@@ -80,7 +85,7 @@ def run_chaos(
         mirror.wait_carrying()
         for number in range(1, kills + 1):
             time.sleep(dice.uniform(*PAUSE_S))
-            kind = dice.choice(kinds)
+            kind = order[number - 1] if order else dice.choice(kinds)
             tell(f"kill {number} of {kills}: {kind}")
             _kill(kind, dice, source, target, mirror)
             result.kills[kind] += 1

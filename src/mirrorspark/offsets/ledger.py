@@ -9,7 +9,7 @@ the source topic's id (a topic that was made anew begins at offset 0 again). A t
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mirrorspark.names import TopicPartition
 
@@ -26,7 +26,7 @@ class LedgerRange:
     upstream_first: int
     upstream_last: int
     downstream_first: int
-    topic_id: bytes = NO_TOPIC_ID
+    topic_id: bytes = field(default=NO_TOPIC_ID, compare=False)
 
     @property
     def downstream_last(self) -> int:

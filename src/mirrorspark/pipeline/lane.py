@@ -24,12 +24,13 @@ from mirrorspark.errors import ClusterError, Fenced, MirrorError
 from mirrorspark.events import Event, EventKind
 from mirrorspark.names import TopicPartition
 from mirrorspark.offsets.internal_topics import ledger_topic, plan_topic, progress_topic, status_topic
-from mirrorspark.offsets.position import Position, positions_group
+from mirrorspark.offsets.position import positions_group
 from mirrorspark.pipeline.bookkeeping import Bookkeeping
 from mirrorspark.pipeline.dead_letters import DeadLetters
 from mirrorspark.pipeline.express import Express
+from mirrorspark.pipeline.ownership import Ownership
 from mirrorspark.pipeline.receipt import Receipt
-from mirrorspark.pipeline.recovery import Recovery, StillHeld, transactional_id
+from mirrorspark.pipeline.recovery import Recovery, transactional_id
 from mirrorspark.pipeline.track import LEDGER_RANGES_PENDING_MAX, Track, TrackState
 from mirrorspark.pipeline.transaction import Transactions
 from mirrorspark.pipeline.troubles import Troubles
@@ -44,9 +45,6 @@ PLAN_KEY = b"plan"
 START_TIMEOUT_S = 60.0
 DRAIN_TIMEOUT_S = 20.0
 PLAN_POLL_MS = 1_000
-RELEASE_POLL_S = 0.1
-OWN_TOGETHER_MAX = 500
-"""Partitions owned in one go: bounds one OffsetCommit and the time until the first of many partitions flows."""
 
 
 @dataclass(frozen=True)
@@ -107,10 +105,22 @@ class LaneRun:
         self._tracks: dict[TopicPartition, Track] = {}  # by remote partition
         self._transactions: Transactions | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        self._owning: asyncio.Task[None] | None = None
-        self._to_own: set[Track] = set()
-        self._releasing: set[TopicPartition] = set()
         self._transaction_turn = asyncio.Lock()
+        self._ownership = Ownership(
+            spec.lane,
+            spec.generation,
+            source,
+            target,
+            self._recovery,
+            self._troubles,
+            positions=self._positions,
+            release_wait_ms_max=self._limits.release_wait_ms_max,
+            turn=self._transaction_turn,
+            begin=self._begin,
+            release=self._release,
+            superseded=self._supersede,
+            guard=self._guard,
+        )
         self._ends_at = time.monotonic() + spec.epoch_s
         self._end = asyncio.Event()
         self._superseded = ""
@@ -129,7 +139,7 @@ class LaneRun:
             raise MirrorError(f"flow {flow}: no plan is published on {plan_topic(flow.source)}")
         plan = Plan.from_json(raw)
         if not self._leads(plan):
-            self._supersede(plan)
+            self._supersede(f"flow {flow} is led by {plan.owner} now")
             return
         if self._settings.transactions:
             await self._recovery.finish_own_transaction(deadline)
@@ -176,8 +186,8 @@ class LaneRun:
     def _leads(self, plan: Plan) -> bool:
         return plan.owner.generation == self._spec.generation
 
-    def _supersede(self, plan: Plan) -> None:
-        self._superseded = f"flow {self._settings.flow} is led by {plan.owner} now"
+    def _supersede(self, why: str) -> None:
+        self._superseded = why
         self._state = "superseded"
         self._end.set()
 
@@ -196,7 +206,7 @@ class LaneRun:
                     continue
                 plan = Plan.from_json(raw)
                 if plan.owner.generation > self._spec.generation:
-                    self._supersede(plan)
+                    self._supersede(f"flow {self._settings.flow} is led by {plan.owner} now")
                     return
                 if self._leads(plan):
                     self._follow(plan)
@@ -222,9 +232,7 @@ class LaneRun:
         track.wanted_since = time.monotonic()
         track.queue.admitted = not self._settings.transactions
         self._tracks[track.remote] = track
-        self._to_own.add(track)
-        if self._owning is None or self._owning.done():
-            self._owning = asyncio.ensure_future(self._guard(self._own_pending()))
+        self._ownership.want(track)
 
     def _obey_pause(self, track: Track, paused: bool) -> None:
         if paused and track.state is TrackState.CARRYING:
@@ -237,8 +245,7 @@ class LaneRun:
     def _let_go(self, track: Track) -> None:
         """Release to another lane (or to nobody): drain, commit cleanly, forget. The other lane waits for the commit."""
         del self._tracks[track.remote]
-        self._to_own.discard(track)
-        self._releasing.add(track.remote)
+        self._ownership.let_go(track)
         self._tasks.append(asyncio.ensure_future(self._guard(self._release([track]))))
 
     async def _release(self, tracks: list[Track]) -> None:
@@ -260,127 +267,32 @@ class LaneRun:
         for track in tracks:
             track.state = TrackState.GONE
             self._express.remove(track)
-            self._releasing.discard(track.remote)
+            self._ownership.released(track)
 
     # -- owning -----------------------------------------------------------------------------------------------------
 
-    async def _own_pending(self) -> None:
-        while self._to_own and not self._end.is_set():
-            some = [track for track in self._to_own if track.remote not in self._releasing][:OWN_TOGETHER_MAX]
-            if not some:
-                await asyncio.sleep(RELEASE_POLL_S)
-                continue
-            await self._renew_epoch(some)
-            await self._refresh_leaders(some)
-            for track in some:
-                waited = time.monotonic() - track.wanted_since
-                track.force_ownership = waited * 1000 > self._limits.release_wait_ms_max
-            try:
-                # Owning uses the lane's own transactional id: never while its transaction is open.
-                async with self._transaction_turn:
-                    failed = await self._recovery.own(some)
-            except ClusterError as error:
-                if not error.retriable:
-                    raise
-                log.warning("%s: owning partitions: %s; trying again", self._spec, error)
-                await asyncio.sleep(1.0)
-                continue
-            held = False
-            for track in some:
-                if track not in self._to_own:  # let go meanwhile
-                    continue
-                problem = failed.get(track)
-                if isinstance(problem, StillHeld):
-                    held = True
-                    continue
-                self._to_own.discard(track)
-                if problem is None:
-                    self._begin(track)
-                elif isinstance(problem, MirrorError):
-                    self._troubles.stopped(track, problem)
-                else:
-                    raise problem
-            if held and len(self._to_own) <= OWN_TOGETHER_MAX:
-                await asyncio.sleep(RELEASE_POLL_S)
-
-    async def _renew_epoch(self, tracks: list[Track]) -> None:
-        """A partition that is owned again needs a newer epoch; one renewal serves all that do."""
-        while any(track.newer_than is not None and track.newer_than == self._recovery.writer for track in tracks):
-            try:
-                await self._recovery.obtain(Deadline(START_TIMEOUT_S))
-            except ClusterError as error:
-                if not error.retriable:
-                    raise
-                log.warning("%s: renewing the epoch: %s; trying again", self._spec, error)
-                await asyncio.sleep(1.0)
-
-    async def _refresh_leaders(self, tracks: list[Track]) -> None:
-        for client, topics in (
-            (self._source, {t.source.topic for t in tracks if self._source.leader(t.source) is None}),
-            (self._target, {t.remote.topic for t in tracks if self._target.leader(t.remote) is None}),
-        ):
-            if topics:
-                try:
-                    await client.refresh(sorted(topics))
-                except ClusterError as error:
-                    if not error.retriable:
-                        raise
+    async def _own_again(self, track: Track) -> None:
+        """After a fence, a lost sequence or doubt: under a new epoch, if it is still ours."""
+        if self._transactions is not None:
+            raise Fenced(f"lane {self._spec.lane}: its transaction was fenced or lost on {track.remote}")
+        if await self._ownership.is_lost(track):
+            return
+        self._express.remove(track)
+        track.state = TrackState.GONE
+        if self._tracks.get(track.remote) is track:
+            fresh = Track(track.assignment)
+            fresh.newer_than = track.writer
+            fresh.wanted_since = time.monotonic()
+            fresh.records, fresh.bytes = track.records, track.bytes
+            self._tracks[track.remote] = fresh
+            self._ownership.want(fresh)
 
     def _begin(self, track: Track) -> None:
         assert track.state is TrackState.CARRYING
-        if track.remote not in self._tracks:
-            return
         self._express.add(track)
         self._books.touch([track])
         assert self._plan is not None
         self._obey_pause(track, self._plan.is_paused(track.remote.topic))
-
-    async def _own_again(self, track: Track) -> None:
-        """After a fence or a lost sequence: is it still ours? Then under a new epoch."""
-        if self._transactions is not None:
-            raise Fenced(f"lane {self._spec.lane}: its transaction was fenced on {track.remote}")
-        committed = await self._positions.fetch([track.remote], Deadline(START_TIMEOUT_S))
-        found = Position.from_commit(*committed[track.remote]) if track.remote in committed else None
-        writer = found.writer if found else None
-        own = self._recovery.writer
-        assert own is not None
-        if writer is not None and (
-            writer.generation > self._spec.generation
-            or (
-                writer.transactional_id == own.transactional_id
-                and (writer.producer_id, writer.epoch) > (own.producer_id, own.epoch)
-            )
-        ):
-            self._superseded = f"lane {self._spec.lane} of flow {self._settings.flow} has a newer attempt"
-            self._state = "superseded"
-            self._end.set()
-            return
-        fresh = Track(track.assignment)
-        fresh.newer_than = track.writer
-        fresh.wanted_since = time.monotonic()
-        fresh.records, fresh.bytes = track.records, track.bytes
-        self._express.remove(track)
-        track.state = TrackState.GONE
-        if self._tracks.get(track.remote) is track:
-            self._tracks[track.remote] = fresh
-            self._to_own.add(fresh)
-            if self._owning is None or self._owning.done():
-                self._owning = asyncio.ensure_future(self._guard(self._own_pending()))
-
-    def _retry_waiting(self) -> None:
-        now = time.monotonic()
-        for track in list(self._tracks.values()):
-            if track.state is TrackState.WAITING and track.retry_at <= now and track.queue.outstanding == 0:
-                if track.writer is None:
-                    self._to_own.add(track)
-                    track.retry_at = now + 30.0
-                    if self._owning is None or self._owning.done():
-                        self._owning = asyncio.ensure_future(self._guard(self._own_pending()))
-                else:
-                    track.drop_queue()
-                    track.queue.blocked = False
-                    track.state = TrackState.CARRYING
-                    self._express.resume(track)
 
     # -- the clock --------------------------------------------------------------------------------------------------
 
@@ -398,7 +310,7 @@ class LaneRun:
                 if now >= next_commit or self._express.uncommitted_bytes >= limits.position_commit_bytes_max:
                     next_commit = now + limits.position_commit_interval_ms / 1000
                     await self._commit_positions()
-                    self._retry_waiting()
+                    self._ownership.retry(self._tracks.values(), self._express)
                     self._express.appender.drop_frozen()
                 many = any(len(track.ranges) > LEDGER_RANGES_PENDING_MAX for track in self._tracks.values())
                 if (now >= next_books or many) and self._transactions is None:
@@ -494,7 +406,7 @@ class LaneRun:
         """Stop at once, leaving the partitions as they are (a successor recovers them)."""
         self._end.set()
         self._troubles.close()
-        tasks = [*self._tasks, *([self._owning] if self._owning else [])]
+        tasks = [*self._tasks, *self._ownership.tasks]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

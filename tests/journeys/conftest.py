@@ -1,0 +1,56 @@
+"""What journeys share: flows without Spark on the run's two clusters, each under an alias of its own."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
+from mirrorspark.lab.flow_without_spark import FlowWithoutSpark
+from mirrorspark.names import Flow
+from mirrorspark.settings import ClusterSettings, FlowSettings, parse_bootstrap
+
+_aliases = itertools.count(1)
+
+
+@pytest.fixture
+def flow_settings(
+    source_cluster: ClusterOfBrokers, target_cluster: ClusterOfBrokers
+) -> Callable[..., FlowSettings]:
+    """Settings of a new flow between the run's two clusters. Internal topics carry the alias, so flows do not meet."""
+
+    def make(
+        topics: str, *, source: ClusterOfBrokers | None = None, target: ClusterOfBrokers | None = None, **changes: Any
+    ) -> FlowSettings:
+        alias = f"s{next(_aliases)}-{os.getpid()}"
+        return FlowSettings(
+            Flow(alias, "west"),
+            ClusterSettings(alias, parse_bootstrap((source or source_cluster).bootstrap, "source")),
+            ClusterSettings("west", parse_bootstrap((target or target_cluster).bootstrap, "target")),
+            topics=topics,
+            replication_factor=1,
+            **{"refresh_topics_interval_s": 1.0, **changes},
+        )
+
+    return make
+
+
+@pytest.fixture
+def lanes_without_spark(tmp_path: Path) -> Iterator[Callable[..., FlowWithoutSpark]]:
+    """Starts a flow whose lanes are plain processes; whatever still runs at the test's end is killed."""
+    begun: list[FlowWithoutSpark] = []
+
+    def begin(settings: FlowSettings, *, patches: dict[str, object] | None = None) -> FlowWithoutSpark:
+        flow = FlowWithoutSpark(settings, folder=tmp_path / f"flow-{len(begun)}", patches=patches)
+        begun.append(flow)
+        flow.start()
+        return flow
+
+    yield begin
+    for flow in begun:
+        flow.kill()
