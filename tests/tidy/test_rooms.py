@@ -38,7 +38,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 
 # what lies outside the package -> the only rooms or files that may import it
 ONLY_IN: dict[str, tuple[str, ...]] = {
-    "pyspark": ("pipeline.mirror_source", "pipeline.flow_query", "pipeline.session"),
+    "pyspark": (
+        "pipeline.mirror_source",
+        "pipeline.flow_query",
+        "pipeline.session",
+        "pipeline.class_archive",
+        "pipeline.worker_daemon",
+    ),
     "kafka": ("cluster", "lab"),
     "confluent_kafka": ("cluster", "lab"),
     "socket": ("cluster", "lab"),

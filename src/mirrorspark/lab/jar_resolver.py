@@ -23,7 +23,8 @@ from pathlib import Path
 from rich.console import Console
 
 from mirrorspark.errors import LabError
-from mirrorspark.java_home import java_home
+from mirrorspark.java_home import is_bundled_java, java_home
+from mirrorspark.lab.trust_store import PASSWORD, trust_store
 
 __all__ = ["resolve", "spark_jars_folder"]
 
@@ -81,7 +82,21 @@ def _command(coordinates: Sequence[str], ivy_home: Path, spark_jars: Path) -> li
     # Ivy's own main with -version is a class that surely exists, does nothing and returns.
     harmless_main = ["--class", "org.apache.ivy.Main", str(ivy_jar), "-version"]
     java = str(java_home() / "bin" / "java")
-    return [java, "-Xmx512m", "-cp", f"{spark_jars}/*", *submit, "--packages", ",".join(coordinates), *harmless_main]
+    return [java, "-Xmx512m", *_trust_flags(ivy_home), "-cp", f"{spark_jars}/*", *submit, "--packages", ",".join(coordinates), *harmless_main]
+
+
+def _trust_flags(folder: Path) -> list[str]:
+    """A Java that has no certificates of its own machine is given the system's; one that was told a store keeps it."""
+    if not is_bundled_java() or "javax.net.ssl.trustStore" in os.environ.get("JAVA_TOOL_OPTIONS", ""):
+        return []
+    store = trust_store(folder)
+    if store is None:
+        return []
+    return [
+        f"-Djavax.net.ssl.trustStore={store}",
+        "-Djavax.net.ssl.trustStoreType=JKS",
+        f"-Djavax.net.ssl.trustStorePassword={PASSWORD}",
+    ]
 
 
 class _Resolver:

@@ -5,7 +5,7 @@ Used by ``lab/faults.py`` users and journeys. A local Spark looks like this:
     driver (Python)
     └── java ... SparkSubmit                      driver_jvms
         ├── python -m ...python_streaming_source_runner   source_runners: plans epochs
-        └── python -m pyspark.daemon pyspark.worker       task_daemons: forks the workers
+        └── python -m <daemon> pyspark.worker             task_daemons: forks the workers
             └── python (the same command line)            task_workers: one per running task
 """
 
@@ -14,6 +14,8 @@ from __future__ import annotations
 import psutil
 
 from mirrorspark.lab.process_tree import descendants
+
+DAEMONS = ("pyspark.daemon", "mirrorspark.pipeline.worker_daemon")
 
 __all__ = ["driver_jvms", "source_runners", "task_daemons", "task_workers"]
 
@@ -45,7 +47,7 @@ def _task_processes(pid: int) -> dict[int, int]:
     """Daemons and workers alike, with their parents: forked workers keep the daemon's command line."""
     found: dict[int, int] = {}
     for process, line in _with_command_lines(pid):
-        if line[-2:] == ["pyspark.daemon", "pyspark.worker"]:
+        if line[-1:] == ["pyspark.worker"] and line[-2] in DAEMONS:
             try:
                 found[process.pid] = process.ppid()
             except psutil.NoSuchProcess:
