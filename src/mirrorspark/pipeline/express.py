@@ -18,7 +18,7 @@ from mirrorspark.cluster.broker_errors import ErrorCode, is_retriable, is_stale_
 from mirrorspark.cluster.buffer_pool import PooledBuffer
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.fetch_session import FetchSession
-from mirrorspark.errors import ClusterError, WireError
+from mirrorspark.errors import ClusterError, CorruptBatch, WireError
 from mirrorspark.names import TopicPartition
 from mirrorspark.pipeline.memory import LaneMemory
 from mirrorspark.pipeline.preparation import prepare
@@ -32,6 +32,8 @@ __all__ = ["Express", "Trouble"]
 
 RELOCATE_PAUSE_S = 0.1
 STREAM_PAUSE_S = 0.2
+CUT_ANSWERS_MAX = 200
+"""Answers in a row that hold bytes of a partition but no whole batch, before its length is taken for damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +251,10 @@ class Express:
                 session.forget(track.source)
                 self._on_trouble(track, Trouble("source", damaged=error))
                 continue
+            if not batches and len(part.records):
+                self._cut_off(session, track)
+                continue
+            track.cut_answers = 0
             batches = [batch for batch in batches if batch.last_offset >= track.fetch_next]
             if not batches:
                 continue
@@ -259,6 +265,17 @@ class Express:
             epoch = leader.epoch if leader is not None and leader.node == session.node else -1
             session.want(track.source, track.topic_id, last.next_offset, epoch, last.leader_epoch)
         return fetched
+
+    def _cut_off(self, session: FetchSession, track: Track) -> None:
+        """Bytes, but no whole batch: normal when others filled the answer, damage when it never ends."""
+        track.cut_answers += 1
+        if track.cut_answers > CUT_ANSWERS_MAX:
+            session.forget(track.source)
+            text = f"{track.source} at offset {track.fetch_next}: no whole batch in {track.cut_answers} answers"
+            damage = CorruptBatch(
+                text, topic=track.source.topic, partition=track.source.partition, offset=track.fetch_next
+            )
+            self._on_trouble(track, Trouble("source", damaged=damage))
 
     def _handle(self, fetched: list[tuple[Track, FetchedPartition, list[Batch]]], buffer: PooledBuffer) -> None:
         limit = self._settings.limits.partition_memory_bytes_max

@@ -117,6 +117,7 @@ class Track:
         self.fetched_epoch = -1  # of the last batch fetched
         self.high_watermark = 0
         self.unacked_bytes = 0
+        self.cut_answers = 0
         self.asleep = False  # left out of the fetch session until its queue is shorter
         self.ranges: deque[LedgerRange] = deque()
         self.uncommitted = False
