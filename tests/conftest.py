@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers, started_together
+from mirrorspark.lab.raw_log import cluster_client
+
+T = TypeVar("T")
+
+IN_LOOP_TIMEOUT_S = 180.0
 
 # A busy machine is no finding.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -35,6 +43,44 @@ def source_cluster(two_clusters: tuple[ClusterOfBrokers, ClusterOfBrokers]) -> C
 @pytest.fixture(scope="session")
 def target_cluster(two_clusters: tuple[ClusterOfBrokers, ClusterOfBrokers]) -> ClusterOfBrokers:
     return two_clusters[1]
+
+
+@pytest.fixture(scope="session")
+def own_cluster() -> Iterator[ClusterOfBrokers]:
+    """One broker for those who kill or freeze it and leave it running again."""
+    with ClusterOfBrokers("own") as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def in_loop() -> Iterator[Callable[[Coroutine[Any, Any, Any]], Any]]:
+    """Runs a coroutine to its end; clients live in the same loop from call to call."""
+    with asyncio.Runner() as runner:
+
+        async def bounded(work: Coroutine[Any, Any, T]) -> T:
+            return await asyncio.wait_for(work, IN_LOOP_TIMEOUT_S)
+
+        yield lambda work: runner.run(bounded(work))
+
+
+@pytest.fixture
+def connect(in_loop: Callable[..., Any]) -> Iterator[Callable[[ClusterOfBrokers], ClusterClient]]:
+    """Our own client on a lab cluster, started; closed at the test's end."""
+    opened: list[ClusterClient] = []
+
+    def start(cluster: ClusterOfBrokers) -> ClusterClient:
+        client = cluster_client(cluster.bootstrap, cluster.name)
+        in_loop(client.start(60.0))
+        opened.append(client)
+        return client
+
+    yield start
+
+    async def close_all() -> None:
+        for client in opened:
+            client.close()
+
+    in_loop(close_all())
 
 
 @pytest.fixture

@@ -8,7 +8,11 @@ import sys
 import typer
 
 from mirrorspark import __version__
-from mirrorspark.control.command.run import run
+from mirrorspark.control.command.events import events
+from mirrorspark.control.command.pause import pause
+from mirrorspark.control.command.resume import resume
+from mirrorspark.control.command.run import RunCommand, run
+from mirrorspark.control.command.status import status
 
 app = typer.Typer(
     name="mirrorspark",
@@ -18,7 +22,11 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-app.command()(run)
+app.command(cls=RunCommand)(run)
+app.command()(status)
+app.command()(events)
+app.command()(pause)
+app.command()(resume)
 
 
 @app.command()
@@ -31,11 +39,13 @@ def add_lab_commands() -> None:
     """The lab's verbs, where its extra (brokers, ordinary clients) is installed."""
     if importlib.util.find_spec("confluent_kafka") is None or importlib.util.find_spec("psutil") is None:
         return
+    from mirrorspark.lab.command.bench import bench
     from mirrorspark.lab.command.chaos import chaos
     from mirrorspark.lab.command.demo import demo
 
     app.command()(demo)
     app.command()(chaos)
+    app.add_typer(bench, name="bench")
 
 
 def main() -> None:

@@ -24,7 +24,9 @@ class EventKind:
     FOREIGN_RECORDS = "foreign.records"  # somebody else wrote into the remote topic
     POSITION_LOST = "position.lost"  # no position and no ledger, yet the target is not empty
     NO_FENCE = "fence.unavailable"  # the target forbids transactional ids: at least once
-    TOPIC_REFUSED = "topic.refused"  # the target refuses to create or grow a topic
+    TOPIC_REFUSED = "topic.refused"  # a cluster refuses to describe, create or grow a topic
+    SOURCE_TOPIC_DELETED = "source.topic.deleted"  # a topic that was carried is gone from the source
+    LANE_FAILED = "lane.failed"  # a lane's attempt ended by an error that does not pass by itself
 
 
 @dataclass(frozen=True, slots=True)

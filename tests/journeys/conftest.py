@@ -19,9 +19,7 @@ _aliases = itertools.count(1)
 
 
 @pytest.fixture
-def flow_settings(
-    source_cluster: ClusterOfBrokers, target_cluster: ClusterOfBrokers
-) -> Callable[..., FlowSettings]:
+def flow_settings(source_cluster: ClusterOfBrokers, target_cluster: ClusterOfBrokers) -> Callable[..., FlowSettings]:
     """Settings of a new flow between the run's two clusters. Internal topics carry the alias, so flows do not meet."""
 
     def make(
@@ -54,3 +52,13 @@ def lanes_without_spark(tmp_path: Path) -> Iterator[Callable[..., FlowWithoutSpa
     yield begin
     for flow in begun:
         flow.kill()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Long seeded runs only for who asks for them: ``-m slow``."""
+    if config.option.markexpr:
+        return
+    slow = [item for item in items if item.get_closest_marker("slow") is not None]
+    if slow:
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if item not in slow]

@@ -2,12 +2,13 @@
 
 One asyncio task per flow in the driver's own loop; Spark's blocking calls go to threads. The plan on the target is the
 only channel to the lanes, the status topic the only one back: nothing assumes that they share a process or a disk.
+``flow_life`` calls ``reach``, ``lead``, ``start_query``, ``run`` and ``stop``, in this order; nothing is changed on a
+cluster before ``lead``.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import socket
@@ -20,28 +21,38 @@ from typing import Protocol, TypeVar
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.keyed_topic import KeyedTopic
+from mirrorspark.control.pauses import PAUSE_KEY, parse_pauses
 from mirrorspark.control.reconcile import ensure_internal_topics, reconcile_topics
-from mirrorspark.errors import ClusterError, Fenced, MirrorError, SparkLost
+from mirrorspark.errors import ClusterError, Fenced, MirrorError, SettingsError
 from mirrorspark.events import Event
 from mirrorspark.names import TopicPartition
 from mirrorspark.observe.flow_status import FlowStatus
 from mirrorspark.offsets.internal_topics import plan_topic, status_topic
 from mirrorspark.pipeline.lane import PLAN_KEY
-from mirrorspark.plan.lanes import Owner, Plan, spread
+from mirrorspark.plan.lanes import Assignment, Owner, Plan, spread
 from mirrorspark.settings import FlowSettings
 
-__all__ = ["PAUSE_KEY", "FlowRuntime", "Query"]
+__all__ = ["PAUSE_KEY", "FlowRuntime", "Query", "reach_cluster", "read_plan"]
 
 log = logging.getLogger("mirrorspark.flow")
 
 T = TypeVar("T")
 
-PAUSE_KEY = b"pause"
 BOOT_TIMEOUT_S = 15.0
+LEAD_TIMEOUT_S = 60.0
 FOLLOW_MS = 500
 STOP_TIMEOUT_S = 30.0
+WATCH_INTERVAL_S = 1.0
 RESTART_PAUSE_S_MAX = 30.0
+RAN_WELL_S = 60.0
+"""A query that ran for so long is well again: its last failure is forgotten, the next pause is a short one."""
 RESPREAD_INTERVAL_S = 60.0
+
+FOLLOWING_PLAN = "following the plan topic"
+FOLLOWING_STATUS = "following the status topic"
+REFRESHING = "refreshing topics"
+WATCHING_QUERY = "the Spark query"
+READING_PAUSES = "reading the pause record"
 
 
 class Query(Protocol):
@@ -56,17 +67,35 @@ class Query(Protocol):
     def failure(self) -> str | None: ...
 
 
+async def reach_cluster(client: ClusterClient, timeout_s: float = BOOT_TIMEOUT_S) -> None:
+    """Raises the client's own error with the key that leads there."""
+    try:
+        await client.start(timeout_s)
+    except ClusterError as error:
+        raise type(error)(f"{client.alias}.bootstrap.servers: {error.message}", **error.facts) from error
+
+
 class FlowRuntime:
-    def __init__(self, settings: FlowSettings, make_query: Callable[[FlowSettings, int], Query]) -> None:
+    """``status`` may outlive a runtime: a flow that is started anew goes on with the one it had."""
+
+    def __init__(
+        self,
+        settings: FlowSettings,
+        make_query: Callable[[FlowSettings, int], Query],
+        status: FlowStatus | None = None,
+    ) -> None:
         self.settings = settings
-        self.status = FlowStatus(str(settings.flow))
+        self.status = status or FlowStatus(str(settings.flow), settings.tasks_max, settings.topics)
         self._make_query = make_query
         self._source = ClusterClient(settings.source, f"mirrorspark|{settings.flow}|driver")
         self._target = ClusterClient(settings.target, f"mirrorspark|{settings.flow}|driver")
         self._plans = KeyedTopic(self._target, plan_topic(settings.flow.source))
         self._statuses = KeyedTopic(self._target, status_topic(settings.flow.source))
         self._plan: Plan | None = None
+        self._publishing = asyncio.Lock()
         self._paused: frozenset[str] = frozenset()
+        self._carried: list[Assignment] = []
+        self._told: dict[str, str] = {}
         self._query: Query | None = None
         self._stop = asyncio.Event()
         self._rates: dict[TopicPartition, float] = {}
@@ -76,36 +105,55 @@ class FlowRuntime:
     # -- start ------------------------------------------------------------------------------------------------------
 
     async def prepare(self) -> None:
-        """Reach both clusters, lead the flow, have a first plan. Raises what a person must mend."""
-        await asyncio.gather(self._source.start(BOOT_TIMEOUT_S), self._target.start(BOOT_TIMEOUT_S))
+        """``reach`` and ``lead`` in one go, for whoever has no Spark to wait for in between."""
+        await self.reach()
+        await self.lead()
+
+    async def reach(self) -> None:
+        """Both clusters answer, or an error that names the key; the first one that fails is enough. Changes nothing."""
+        sides = [asyncio.ensure_future(reach_cluster(client)) for client in (self._source, self._target)]
+        try:
+            await asyncio.gather(*sides)
+        finally:
+            for side in sides:
+                side.cancel()
+
+    async def lead(self) -> None:
+        """Take the flow over and have a first plan. Raises what a person must mend."""
         await ensure_internal_topics(self._target, self.settings)
-        deadline = Deadline(60.0)
+        deadline = Deadline(LEAD_TIMEOUT_S)
         plans = await self._plans.read_all(deadline)
         for key, value in (await self._statuses.read_all(deadline)).items():
-            self.status.fold(key, value)
-        self.status.forget_reports()
-        self._paused = _pauses(plans.get(PAUSE_KEY))
-        before = Plan.from_json(raw) if (raw := plans.get(PLAN_KEY)) else None
-        await self._lead(before, deadline)
+            self.status.fold(key, value, fresh=False)
+        before = read_plan(raw) if (raw := plans.get(PLAN_KEY)) else None
+        self._paused = before.paused if before else frozenset()
+        self._obey(plans.get(PAUSE_KEY))
+        self._carried = [one for lane in before.lanes for one in lane] if before else []
+        await self._claim(before, deadline)
+        self.status.begin(self.generation)
         await self._replan()
 
-    async def _lead(self, before: Plan | None, deadline: Deadline) -> None:
+    async def _claim(self, before: Plan | None, deadline: Deadline) -> None:
         """Publish a plan of the next generation; of two drivers that try at once, the first in the log leads."""
         generation = before.owner.generation if before else 0
         while True:
             generation += 1
             owner = Owner(generation, uuid.uuid4().hex, socket.gethostname(), os.getpid())
-            lanes = before.lanes[: self.settings.tasks_max] if before else ()
-            plan = Plan(owner, 1, False, lanes if _same_lanes(before, self.settings) else (), self._paused)
+            lanes = before.lanes if before is not None and len(before.lanes) == self.settings.tasks_max else ()
+            plan = Plan(owner, 1, False, lanes, self._paused)
             await self._plans.append([(PLAN_KEY, plan.to_json())], deadline)
             mine = None
             while mine is None:
                 for key, raw in await self._plans.follow(deadline, FOLLOW_MS):
-                    if key == PLAN_KEY and raw and (seen := Plan.from_json(raw)).owner.generation >= generation:
+                    if key == PLAN_KEY and raw and (seen := read_plan(raw)).owner.generation >= generation:
                         mine = mine if mine is not None else seen.owner.id == owner.id
             if mine:
                 self._plan = plan
                 return
+
+    @property
+    def has_led(self) -> bool:
+        return self._plan is not None
 
     @property
     def generation(self) -> int:
@@ -116,17 +164,17 @@ class FlowRuntime:
         """Blocking: begin the epochs."""
         self._query = self._make_query(self.settings, self.generation)
         self._query.start()
-        self.status.state = "running"
+        self.status.run()
 
     # -- run --------------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Until stopped, or until another driver takes the flow over (Fenced)."""
         jobs = {
-            asyncio.ensure_future(self._follow_plan_topic()): "following the plan topic",
-            asyncio.ensure_future(self._follow_status()): "following the status topic",
-            asyncio.ensure_future(self._refresh()): "refreshing topics",
-            asyncio.ensure_future(self._watch_query()): "watching the query",
+            asyncio.ensure_future(self._follow_plan_topic()): FOLLOWING_PLAN,
+            asyncio.ensure_future(self._follow_status()): FOLLOWING_STATUS,
+            asyncio.ensure_future(self._refresh()): REFRESHING,
+            asyncio.ensure_future(self._watch_query()): WATCHING_QUERY,
         }
         stop = asyncio.ensure_future(self._stop.wait())
         try:
@@ -147,16 +195,20 @@ class FlowRuntime:
             self._query.begin_no_epoch()
         try:
             if self._plan is not None and not superseded:
-                await self._publish(replace(self._plan, version=self._plan.version + 1, stopping=True))
+                await self._publish(stopping=True)
                 await self._await_lanes_ended()
         except MirrorError as error:
             log.warning("%s: stopping: %s", self.settings.flow, error)
         if self._query is not None:
             try:
                 await asyncio.to_thread(self._query.stop)
-            except SparkLost as error:
+            except MirrorError as error:
                 log.warning("%s: stopping: %s", self.settings.flow, error)
         self.status.state = "superseded" if superseded else "stopped"
+        self.close()
+
+    def close(self) -> None:
+        """Leave the clusters, and everything on them as it is."""
         self._source.close()
         self._target.close()
 
@@ -175,28 +227,41 @@ class FlowRuntime:
                 STOP_TIMEOUT_S,
             )
 
+    # -- jobs -------------------------------------------------------------------------------------------------------
+
     async def _follow_plan_topic(self) -> None:
         """Another driver's plan ends our lead; a pause is taken into the plan."""
         while True:
-            entries = await self._patiently(lambda: self._plans.follow(Deadline(60.0), FOLLOW_MS))
+            entries = await self._patiently(FOLLOWING_PLAN, lambda: self._plans.follow(Deadline(60.0), FOLLOW_MS))
             for key, raw in entries or []:
                 if key == PAUSE_KEY:
-                    self._paused = _pauses(raw)
-                    assert self._plan is not None
-                    if self._paused != self._plan.paused:
-                        await self._publish(replace(self._plan, version=self._plan.version + 1, paused=self._paused))
+                    self._obey(raw)
                 elif key == PLAN_KEY and raw:
-                    owner = Plan.from_json(raw).owner
-                    if owner.generation > self.generation:
-                        raise Fenced(
-                            f"flow {self.settings.flow} was taken over by {owner}; this mirror stops. "
-                            "Run one mirror per flow; if that one is not yours, look for it there",
-                            flow=str(self.settings.flow),
-                        )
+                    self._yield_to(read_plan(raw).owner)
+            if self._plan is not None and self._paused != self._plan.paused:
+                await self._patiently(FOLLOWING_PLAN, self._publish)
+
+    def _obey(self, raw: bytes | None) -> None:
+        """What is paused, as a person wrote it; a record that cannot be read changes nothing."""
+        try:
+            self._paused = parse_pauses(raw)
+        except SettingsError as error:
+            log.warning("%s: %s: %s", self.settings.flow, self._plans.topic, error)
+            self.status.fail(READING_PAUSES, f"{self._plans.topic}: {error}")
+        else:
+            self.status.clear(READING_PAUSES)
+
+    def _yield_to(self, owner: Owner) -> None:
+        if owner.generation > self.generation:
+            raise Fenced(
+                f"flow {self.settings.flow} was taken over by {owner}; this mirror stops. "
+                "Run one mirror per flow; if that one is not yours, look for it there",
+                flow=str(self.settings.flow),
+            )
 
     async def _follow_status(self) -> None:
         while True:
-            entries = await self._patiently(lambda: self._statuses.follow(Deadline(60.0), FOLLOW_MS))
+            entries = await self._patiently(FOLLOWING_STATUS, lambda: self._statuses.follow(Deadline(60.0), FOLLOW_MS))
             for key, value in entries or []:
                 event = self.status.fold(key, value)
                 if event is not None:
@@ -205,58 +270,96 @@ class FlowRuntime:
     async def _refresh(self) -> None:
         while True:
             await asyncio.sleep(self.settings.refresh_topics_interval_s)
-            await self._patiently(self._replan)
+            await self._patiently(REFRESHING, self._replan)
 
-    async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T | None:
-        """A cluster that is away is waited for, and said so; anything else ends the flow's lead."""
+    async def _patiently(self, job: str, work: Callable[[], Awaitable[T]]) -> T | None:
+        """What a cluster does not do now is waited for, and said so: the lanes carry on meanwhile."""
         try:
             result = await work()
         except ClusterError as error:
-            if not error.retriable:
-                raise
-            self.status.failure = str(error)
+            if self.status.failures.get(job) != str(error):
+                log.warning("%s: %s: %s", self.settings.flow, job, error)
+            self.status.fail(job, str(error))
             await asyncio.sleep(1.0)
             return None
-        self.status.failure = ""
+        self.status.clear(job)
         return result
 
     async def _replan(self) -> None:
         """Look at both clusters; publish a new plan only if something changed."""
         assert self._plan is not None
-        found = await reconcile_topics(self._source, self._target, self.settings)
-        for event in found.events:
-            if event.key not in self.status.events:
-                await self._statuses.append([(event.key.encode(), event.to_json())], Deadline(30.0))
+        found = await reconcile_topics(self._source, self._target, self.settings, self._carried)
+        await self._tell(found.events)
+        self._carried = found.assignments
+        self.status.matched = found.matched
         if time.monotonic() >= self._respread_at:
             self._respread_at = time.monotonic() + RESPREAD_INTERVAL_S
             self._rates = self.status.partition_rates()
         lanes = spread(found.assignments, self.settings.tasks_max, before=self._plan.lanes, bytes_per_s=self._rates)
         if lanes != self._plan.lanes or self._plan.version == 1:
-            await self._publish(replace(self._plan, version=self._plan.version + 1, lanes=lanes))
+            await self._publish(lanes=lanes)
 
-    async def _publish(self, plan: Plan) -> None:
-        await self._plans.append([(PLAN_KEY, plan.to_json())], Deadline(30.0))
-        self._plan = plan
+    async def _tell(self, events: list[Event]) -> None:
+        """Write what is new. One that somebody acknowledged comes back only when it says something else."""
+        self._told = {key: text for key, text in self._told.items() if key in {event.key for event in events}}
+        for event in events:
+            known = self.status.events.get(event.key)
+            if event.text not in (self._told.get(event.key), known.text if known else None):
+                log.warning("%s: %s", self.settings.flow, event)
+                await self._statuses.append([(event.key.encode(), event.to_json())], Deadline(30.0))
+            self._told[event.key] = event.text
+
+    async def _publish(
+        self, *, lanes: tuple[tuple[Assignment, ...], ...] | None = None, stopping: bool = False
+    ) -> None:
+        """The next version of the plan: one at a time, since two jobs change it."""
+        async with self._publishing:
+            assert self._plan is not None
+            plan = replace(
+                self._plan,
+                version=self._plan.version + 1,
+                lanes=self._plan.lanes if lanes is None else lanes,
+                paused=self._paused,
+                stopping=stopping,
+            )
+            await self._plans.append([(PLAN_KEY, plan.to_json())], Deadline(30.0))
+            self._plan = plan
+            self.status.follow_plan((one.remote for lane in plan.lanes for one in lane), plan.paused)
 
     async def _watch_query(self) -> None:
-        """A query that ends by itself is started again, with longer pauses each time."""
-        pause = 1.0
+        """A query that ends by itself is started again, with longer pauses each time until it has run well."""
+        pause, started_at = 1.0, time.monotonic()
         while True:
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(WATCH_INTERVAL_S)
             query = self._query
-            if query is None or query.active:
+            if query is None:
                 continue
-            self.status.failure = query.failure or "the Spark query ended"
-            log.error("%s: the query ended: %s; starting it again", self.settings.flow, self.status.failure)
+            is_active, failure = await asyncio.to_thread(_look_at, query)
+            if is_active:
+                if time.monotonic() - started_at >= RAN_WELL_S:
+                    pause = 1.0
+                    self.status.clear(WATCHING_QUERY)
+                continue
+            why = failure or "it ended without a reason"
+            self.status.fail(WATCHING_QUERY, why)
+            log.error("%s: the query ended: %s; starting it again in %.0f s", self.settings.flow, why, pause)
             self.status.state = "restarting"
             await asyncio.sleep(pause)
             pause = min(pause * 2, RESTART_PAUSE_S_MAX)
             await asyncio.to_thread(self.start_query)
+            started_at = time.monotonic()
 
 
-def _same_lanes(before: Plan | None, settings: FlowSettings) -> bool:
-    return before is not None and len(before.lanes) == settings.tasks_max
+def _look_at(query: Query) -> tuple[bool, str | None]:
+    """Whether it runs, and if not, why. In a thread: a JVM that hangs must not hold up the driver."""
+    is_active = query.active
+    return is_active, None if is_active else query.failure
 
 
-def _pauses(raw: bytes | None) -> frozenset[str]:
-    return frozenset(json.loads(raw)) if raw else frozenset()
+def read_plan(raw: bytes) -> Plan:
+    try:
+        return Plan.from_json(raw)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise MirrorError(
+            f"the plan record cannot be read ({error!r}): who wrote it? Nothing but a mirror may write the key plan"
+        ) from error

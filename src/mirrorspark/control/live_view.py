@@ -14,11 +14,17 @@ from rich.text import Text
 from mirrorspark.events import Event
 from mirrorspark.observe.flow_status import FlowStatus
 
-__all__ = ["LiveView"]
+__all__ = ["LiveView", "latency_text", "summary_line"]
 
 LINE_INTERVAL_S = 10.0
-EVENTS_SHOWN_MAX = 8
-STYLES = {"running": "green", "degraded": "yellow", "silent": "red", "stopping": "cyan", "superseded": "red"}
+NOTICES_SHOWN_MAX = 8
+STYLES = {
+    "running": "green",
+    **dict.fromkeys(("starting", "stopping", "stopped", "paused", "idle"), "cyan"),
+    **dict.fromkeys(("degraded", "restarting"), "yellow"),
+    **dict.fromkeys(("silent", "failed", "superseded"), "red"),
+}
+HOUR_MS = 3_600_000
 
 
 class LiveView:
@@ -70,36 +76,46 @@ class LiveView:
             flows.add_row(
                 status.flow,
                 Text(status.verdict, style=STYLES.get(status.verdict, "")),
-                str(len(status.lanes)),
-                str(sum(lane.partitions for lane in status.lanes.values())),
+                lanes_text(status),
+                str(status.partition_count),
                 f"{status.records:,}",
                 f"{records_s:,.0f}",
                 f"{bytes_s / 1e6:,.1f}",
                 f"{status.lag_records:,}",
-                f"{status.latency_ms:,}",
+                latency_text(status),
             )
         notes = [
             Text(f"{status.flow}  {text}", style="yellow")
             for status in self._statuses
-            for text in notices(status)[:EVENTS_SHOWN_MAX]
+            for text in status.notices[:NOTICES_SHOWN_MAX]
         ]
         return Group(flows, *notes)
 
 
-def notices(status: FlowStatus) -> list[str]:
-    """What an operator should look at: failures, waiting partitions, events that nobody acknowledged."""
-    texts = [status.failure] if status.failure else []
-    texts += [f"{place} waits: {why}" for place, why in sorted(status.waiting.items())]
-    texts += [str(event) for event in sorted(status.events.values(), key=lambda event: -event.at_ms)]
-    return texts
+def lanes_text(status: FlowStatus) -> str:
+    """Lanes that reported, of those that there should be."""
+    return f"{len(status.lanes)}/{status.lanes_expected}"
+
+
+def latency_text(status: FlowStatus) -> str:
+    """Milliseconds; "-" where nothing moved just now; the age of the records where they are too old to tell a latency."""
+    if status.latency_ms is not None:
+        return f"{status.latency_ms}"
+    age = status.record_age_ms
+    return "-" if age is None else f"- (records {age_text(age)} old)"
+
+
+def age_text(age_ms: int) -> str:
+    hours = age_ms / HOUR_MS
+    return f"{hours:.1f} h" if hours < 48 else f"{hours / 24:.0f} days"
 
 
 def summary_line(status: FlowStatus) -> str:
     records_s, bytes_s = status.rates
     line = (
-        f"{status.flow} {status.verdict} lanes={len(status.lanes)} "
-        f"partitions={sum(lane.partitions for lane in status.lanes.values())} records={status.records} "
-        f"records/s={records_s:.0f} MB/s={bytes_s / 1e6:.1f} lag={status.lag_records} latency_ms={status.latency_ms}"
+        f"{status.flow} {status.verdict} lanes={lanes_text(status)} partitions={status.partition_count} "
+        f"records={status.records} records/s={records_s:.0f} MB/s={bytes_s / 1e6:.1f} lag={status.lag_records} "
+        f"latency_ms={latency_text(status)}"
     )
-    found = notices(status)
+    found = status.notices
     return f"{line} notices={len(found)} [{found[0]}]" if found else line

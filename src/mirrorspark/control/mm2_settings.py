@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mirrorspark.control.properties_file import read_properties
+from mirrorspark.control.settings_check import SECURITY_KEYS, check_flow, check_loops
 from mirrorspark.errors import SettingsError
 from mirrorspark.names import Flow
 from mirrorspark.settings import ClusterSettings, FlowSettings, Limits, Policies, parse_bootstrap
@@ -16,7 +17,7 @@ from mirrorspark.settings import ClusterSettings, FlowSettings, Limits, Policies
 __all__ = ["Deployment", "load_deployment", "parse_deployment"]
 
 _SECURITY = re.compile(r"(security\.protocol|ssl\..+|sasl\..+)")
-_CLIENT_PARTS = ("consumer.", "producer.", "admin.")
+_ALIAS = re.compile(r"[A-Za-z0-9._-]+")
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 DEFAULT = "org.apache.kafka.connect.mirror.DefaultReplicationPolicy"
 
@@ -30,7 +31,12 @@ class Deployment:
 
 
 def load_deployment(path: Path, clusters: Iterable[str] = ()) -> Deployment:
-    return parse_deployment(read_properties(path), clusters)
+    """Raises SettingsError for whatever is wrong with the file and what it points to; no cluster is asked."""
+    properties = read_properties(path)
+    deployment = parse_deployment(properties, clusters)
+    for flow in deployment.flows:
+        check_flow(flow, properties)
+    return deployment
 
 
 def _number(low: int, high: int) -> Callable[[str, str], int]:
@@ -96,19 +102,20 @@ def parse_deployment(properties: Mapping[str, str], only_targets: Iterable[str] 
     for alias in aliases:
         if aliases.count(alias) > 1:
             raise SettingsError(f"clusters: {alias} is given twice", key="clusters")
+        if not _ALIAS.fullmatch(alias):
+            raise SettingsError(
+                f"clusters: {alias} cannot be part of a topic's name; use letters, digits, '.', '_' and '-'",
+                key="clusters",
+            )
     for target in only_targets:
         if target not in aliases:
             raise SettingsError(f"--clusters {target}: not among clusters = {', '.join(aliases)}", key="clusters")
     clusters = {alias: _cluster(alias, properties, used) for alias in aliases}
-    result = Deployment()
-    for source in aliases:
-        for target in aliases:
-            if source == target:
-                continue
-            flow = _flow(Flow(source, target), clusters, properties, used)
-            if flow is not None and (not only_targets or target in only_targets):
-                result.flows.append(flow)
-    result.warnings = [f"{key}: has no effect in this version of mirrorspark" for key in properties if key not in used]
+    pairs = [Flow(source, target) for source in aliases for target in aliases if source != target]
+    enabled = [flow for pair in pairs if (flow := _flow(pair, clusters, properties, used)) is not None]
+    check_loops(enabled)  # all of them: another process may run what this one leaves out
+    result = Deployment([flow for flow in enabled if not only_targets or flow.flow.target in only_targets])
+    result.warnings = [_warning(key, aliases) for key in properties if key not in used]
     if not result.flows:
         raise SettingsError(
             f"no flow is enabled; set e.g. {aliases[0]}->{aliases[-1]}.enabled = true",
@@ -117,22 +124,27 @@ def parse_deployment(properties: Mapping[str, str], only_targets: Iterable[str] 
     return result
 
 
+def _warning(key: str, aliases: Iterable[str]) -> str:
+    for alias in aliases:
+        if key == f"{alias}.client.rack":
+            return f"{key}: has no effect at this level; the rack to fetch from is {alias}.consumer.client.rack"
+    return f"{key}: has no effect in this version of mirrorspark"
+
+
 def _cluster(alias: str, properties: Mapping[str, str], used: set[str]) -> ClusterSettings:
     key = f"{alias}.bootstrap.servers"
     if key not in properties:
         raise SettingsError(f"{key}: missing; cluster {alias} cannot be reached without it", key=key)
     used.add(key)
     client: dict[str, str] = {}
-    for name, value in properties.items():
-        if _SECURITY.fullmatch(name):
-            client[name] = value
-            used.add(name)
-    for name, value in properties.items():
-        if name.startswith(f"{alias}."):
-            rest = name[len(alias) + 1 :]
-            if _SECURITY.fullmatch(rest) or rest in ("client.id", "client.rack"):
-                client[rest] = value
-                used.add(name)
+    for prefix in ("", f"{alias}."):  # the cluster's own value wins
+        for key_there, value in properties.items():
+            name = key_there.removeprefix(prefix)
+            is_own_id = bool(prefix) and name == "client.id"
+            if key_there.startswith(prefix) and (_SECURITY.fullmatch(name) or is_own_id):
+                client[name] = value
+                if name in SECURITY_KEYS or is_own_id:
+                    used.add(key_there)
     return ClusterSettings(alias, parse_bootstrap(properties[key], key), client)
 
 

@@ -59,7 +59,9 @@ def _run_lane(
 
     threading.Thread(target=end_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    logging.basicConfig(filename=log_file, level=logging.INFO, format="%(asctime)s %(process)d %(levelname)s %(message)s")
+    logging.basicConfig(
+        filename=log_file, level=logging.INFO, format="%(asctime)s %(process)d %(levelname)s %(message)s"
+    )
     for place, value in patches.items():
         module, _, name = place.rpartition(".")
         setattr(importlib.import_module(module), name, value)

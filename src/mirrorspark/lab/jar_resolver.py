@@ -82,7 +82,17 @@ def _command(coordinates: Sequence[str], ivy_home: Path, spark_jars: Path) -> li
     # Ivy's own main with -version is a class that surely exists, does nothing and returns.
     harmless_main = ["--class", "org.apache.ivy.Main", str(ivy_jar), "-version"]
     java = str(java_home() / "bin" / "java")
-    return [java, "-Xmx512m", *_trust_flags(ivy_home), "-cp", f"{spark_jars}/*", *submit, "--packages", ",".join(coordinates), *harmless_main]
+    return [
+        java,
+        "-Xmx512m",
+        *_trust_flags(ivy_home),
+        "-cp",
+        f"{spark_jars}/*",
+        *submit,
+        "--packages",
+        ",".join(coordinates),
+        *harmless_main,
+    ]
 
 
 def _trust_flags(folder: Path) -> list[str]:

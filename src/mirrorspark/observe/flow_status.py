@@ -1,21 +1,34 @@
-"""A flow's state as its lanes report it: folded from the status topic by the driver, shown by view and exit report."""
+"""A flow's state as its lanes report it: folded from the status topic, shown by the view, the exit report and ``status``.
+
+Whoever leads the flow says which generation it leads, what it planned and what is paused; lanes say the rest. Times are
+those of the process that looks: a lane's clock may be wrong.
+"""
 
 from __future__ import annotations
 
 import json
 import time
 from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from mirrorspark.events import Event
 from mirrorspark.names import TopicPartition
 
-__all__ = ["FlowStatus", "PartitionStatus"]
+__all__ = ["EVERYTHING", "FlowStatus", "LaneStatus", "PartitionStatus"]
 
 RATE_WINDOW_S = 5.0
 LANE_SILENT_S = 15.0
 """A lane that has not reported for so long is shown as silent, never as running."""
+LANE_START_S = 60.0
+"""A lane that has never reported is starting for so long, then silent."""
+MOVED_WINDOW_S = 10.0
+"""Latency is that of partitions that moved in this time: the last batch of an idle one says nothing about now."""
+LATENCY_MS_MAX = 3_600_000
+"""Above an hour it is the age of old records (a backlog, imported data), not the time they took to be carried."""
+EVERYTHING = "*"
+"""In a list of paused topics: the whole flow."""
 
 
 @dataclass(slots=True)
@@ -28,6 +41,7 @@ class PartitionStatus:
     latency_ms: int = 0
     state: str = ""
     lane: int = -1
+    moved_at: float = float("-inf")
 
     @property
     def lag_records(self) -> int:
@@ -42,40 +56,98 @@ class LaneStatus:
     partitions: int
     held_bytes: int
     waiting: dict[str, str]
+    seen_at: float | None = None
+    """When its report arrived here; None for one that was there before we looked."""
 
 
 @dataclass
 class FlowStatus:
-    """``records`` and ``bytes_carried`` count what this driver saw carried since it started."""
+    """``records`` and ``bytes_carried`` count what this process saw carried since it started."""
 
     flow: str
+    lanes_expected: int = 1
+    topics: str = ".*"
     state: str = "starting"
     records: int = 0
     bytes_carried: int = 0
+    generation: int | None = None
     lanes: dict[int, LaneStatus] = field(default_factory=dict)
     partitions: dict[TopicPartition, PartitionStatus] = field(default_factory=dict)
     events: dict[str, Event] = field(default_factory=dict)
-    failure: str = ""
+    failures: dict[str, str] = field(default_factory=dict)
+    """What does not work just now, by job; each job clears only its own."""
+    paused: frozenset[str] = frozenset()
+    planned: frozenset[TopicPartition] | None = None
+    """Remote partitions of the newest plan; None until there is one."""
+    matched: int | None = None
+    """Topics on the source that the flow wants; None until somebody has looked."""
     last_append_at: float = 0.0
+    clock: Callable[[], float] = time.monotonic
+    _since: float = 0.0
     _rates: deque[tuple[float, int, int]] = field(default_factory=lambda: deque(maxlen=256))
     _bytes_before: dict[TopicPartition, tuple[float, int]] = field(default_factory=dict)
 
-    def fold(self, key: bytes, value: bytes | None) -> Event | None:
-        """Take in one status record. Returns the event, if it was a new one."""
-        name = key.decode()
-        if name.startswith("event/"):
-            if value is None:
-                self.events.pop(name, None)
-                return None
-            event = Event.from_json(value)
-            is_new = name not in self.events
-            self.events[name] = event
-            return event if is_new else None
-        if name.startswith("lane/") and value is not None:
-            self._fold_lane(json.loads(value))
-        return None
+    # -- what the one who leads says --------------------------------------------------------------------------------
 
-    def _fold_lane(self, report: dict[str, Any]) -> None:
+    def begin(self, generation: int, *, waited_s: float = 0.0) -> None:
+        """A lead begins: only reports of this generation count; events stay. ``waited_s``: how long lanes had to start."""
+        self.generation = generation
+        self._since = self.clock() - waited_s
+        self.lanes.clear()
+        self.partitions.clear()
+        self._rates.clear()
+        self._bytes_before.clear()
+
+    def run(self) -> None:
+        """The lanes have been started."""
+        self.state = "running"
+        self._since = self.clock()
+
+    def follow_plan(self, planned: Iterable[TopicPartition], paused: Iterable[str]) -> None:
+        self.planned = frozenset(planned)
+        self.paused = frozenset(paused)
+        for gone in self.partitions.keys() - self.planned:
+            del self.partitions[gone]
+
+    def fail(self, job: str, text: str) -> None:
+        self.failures[job] = text
+
+    def clear(self, job: str) -> None:
+        self.failures.pop(job, None)
+
+    # -- what the status topic says ---------------------------------------------------------------------------------
+
+    def fold(self, key: bytes, value: bytes | None, *, fresh: bool = True) -> Event | None:
+        """Take in one status record; returns the event, if it was a new one. Not ``fresh``: it was there before.
+
+        A record that cannot be read is named in ``failures`` and left out.
+        """
+        name = key.decode(errors="replace")
+        event = None
+        try:
+            if name.startswith("event/"):
+                event = self._fold_event(name, value)
+            elif name.startswith("lane/") and value is not None:
+                self._fold_lane(json.loads(value), fresh)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            self.fail(f"status record {name}", f"cannot be read ({error!r}); left out")
+        else:
+            self.clear(f"status record {name}")
+        return event
+
+    def _fold_event(self, name: str, value: bytes | None) -> Event | None:
+        if value is None:
+            self.events.pop(name, None)
+            return None
+        event = Event.from_json(value)
+        is_new = name not in self.events
+        self.events[name] = event
+        return event if is_new else None
+
+    def _fold_lane(self, report: dict[str, Any], fresh: bool) -> None:
+        if report["generation"] != self.generation:
+            return
+        now = self.clock()
         index = report["lane"]
         before = self.lanes.get(index)
         new_attempt = before is None or before.since_ms != report["since_ms"]
@@ -86,34 +158,35 @@ class FlowStatus:
             report["partitions"],
             report["held_bytes"],
             report["waiting"],
+            now if fresh else None,
         )
         for topic, partition, upstream, downstream, high, records, size, latency, state in report["moved"]:
             at = TopicPartition(topic, partition)
-            known = self.partitions.setdefault(at, PartitionStatus())
+            if self.planned is not None and at not in self.planned:
+                continue  # the last word of a partition that was taken off the plan
+            known = self.partitions.get(at) or PartitionStatus()
             # Counters begin at nought in each attempt of a lane.
             restarted = new_attempt or known.lane != index or records < known.records
             moved = records - (0 if restarted else known.records)
-            if moved > 0:
-                self.last_append_at = time.monotonic()
+            moved_at = known.moved_at
+            if moved > 0 and fresh:
+                moved_at = self.last_append_at = now
             self.records += moved
             self.bytes_carried += size - (0 if restarted else known.bytes)
-            self.partitions[at] = PartitionStatus(upstream, downstream, high, records, size, latency, state, index)
-        self._rates.append((time.monotonic(), self.records, self.bytes_carried))
+            self.partitions[at] = PartitionStatus(
+                upstream, downstream, high, records, size, latency, state, index, moved_at
+            )
+        self._rates.append((now, self.records, self.bytes_carried))
 
-    def forget_reports(self) -> None:
-        """What was told before this driver led the flow is no news; events stay."""
-        self.lanes.clear()
-        self.partitions.clear()
-        self.records = self.bytes_carried = 0
-        self._rates.clear()
+    # -- numbers ----------------------------------------------------------------------------------------------------
 
     @property
     def rates(self) -> tuple[float, float]:
         """Records and bytes a second over the last few seconds."""
-        now = time.monotonic()
+        now = self.clock()
         while len(self._rates) > 2 and self._rates[0][0] < now - RATE_WINDOW_S:
             self._rates.popleft()
-        if len(self._rates) < 2:
+        if len(self._rates) < 2 or self._rates[-1][0] < now - RATE_WINDOW_S:
             return 0.0, 0.0
         (start, records, size), (end, records_now, size_now) = self._rates[0], self._rates[-1]
         span = max(end - start, 0.001)
@@ -121,7 +194,7 @@ class FlowStatus:
 
     def partition_rates(self) -> dict[TopicPartition, float]:
         """Bytes a second for each partition since the last call; what the spread over lanes goes by."""
-        now = time.monotonic()
+        now = self.clock()
         found = {}
         for at, status in self.partitions.items():
             then, size = self._bytes_before.get(at, (now, status.bytes))
@@ -131,26 +204,100 @@ class FlowStatus:
         return found
 
     @property
+    def partition_count(self) -> int:
+        return sum(lane.partitions for lane in self.lanes.values())
+
+    @property
     def lag_records(self) -> int:
         return sum(status.lag_records for status in self.partitions.values())
 
     @property
-    def latency_ms(self) -> int:
-        active = [status.latency_ms for status in self.partitions.values() if status.records]
-        return max(active, default=0)
+    def latency_ms(self) -> int | None:
+        """The largest of the partitions that moved just now; None if none did, or only with old records."""
+        return max((ms for ms in self._latencies() if ms <= LATENCY_MS_MAX), default=None)
+
+    @property
+    def record_age_ms(self) -> int | None:
+        """How old the records are that are being carried, where that is all there is to say; else None."""
+        latencies = self._latencies()
+        return min(latencies) if latencies and min(latencies) > LATENCY_MS_MAX else None
+
+    def _latencies(self) -> list[int]:
+        oldest = self.clock() - MOVED_WINDOW_S
+        return [status.latency_ms for status in self.partitions.values() if status.moved_at >= oldest]
+
+    # -- words ------------------------------------------------------------------------------------------------------
 
     @property
     def waiting(self) -> dict[str, str]:
         return {place: why for lane in self.lanes.values() for place, why in lane.waiting.items()}
 
     @property
+    def lanes_missing(self) -> list[int]:
+        """Lanes that have not reported in this generation."""
+        return [index for index in range(self.lanes_expected) if index not in self.lanes]
+
+    @property
+    def lanes_silent(self) -> list[int]:
+        """Lanes that no longer report."""
+        oldest = self.clock() - LANE_SILENT_S
+        return sorted(i for i, lane in self.lanes.items() if lane.seen_at is None or lane.seen_at < oldest)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether a person paused all that there is to carry."""
+        return EVERYTHING in self.paused or (bool(self.planned) and self._planned_topics <= self.paused)
+
+    @property
+    def _planned_topics(self) -> set[str]:
+        return {at.topic for at in self.planned or ()}
+
+    @property
     def verdict(self) -> str:
-        """The state in one word; never "running" where something is not."""
+        """The state in one word, the worst first; never "running" where something is not."""
+        has_had_time = self.clock() - self._since >= LANE_START_S
         if self.state != "running":
             return self.state
-        now_ms = time.time() * 1000
-        if not self.lanes:
-            return "starting"
-        if any(now_ms - lane.at_ms > LANE_SILENT_S * 1000 for lane in self.lanes.values()):
+        if self.lanes_silent or (self.lanes_missing and has_had_time):
             return "silent"
-        return "degraded" if self.waiting or self.events else "running"
+        if self.lanes_missing or self.planned is None:
+            return "starting"
+        if self.failures:
+            return "degraded"
+        if self.is_paused:
+            return "paused"
+        if self.waiting or self.events:
+            return "degraded"
+        return "idle" if self.matched == 0 else "running"
+
+    @property
+    def notices(self) -> list[str]:
+        """What an operator should look at: failures, lanes, waiting partitions, events that nobody acknowledged, pauses."""
+        texts = [f"{job}: {text}" for job, text in self.failures.items()]
+        if self.state == "running":
+            texts += self._lane_notices()
+            if self.matched == 0:
+                texts.append(f"topics={self.topics} matches no topic on the source")
+        texts += [f"{place} waits: {why}" for place, why in sorted(self.waiting.items())]
+        texts += [str(event) for event in sorted(self.events.values(), key=lambda event: -event.at_ms)]
+        if self.paused:
+            texts.append(f"paused: {'everything' if EVERYTHING in self.paused else ', '.join(sorted(self.paused))}")
+        return texts
+
+    def _lane_notices(self) -> list[str]:
+        now = self.clock()
+        texts = []
+        for index in self.lanes_silent:
+            lane = self.lanes[index]
+            if lane.seen_at is not None:
+                texts.append(f"lane {index} has not reported for {now - lane.seen_at:.0f} s")
+            else:
+                stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(lane.at_ms / 1000))
+                texts.append(f"lane {index} does not report; by its own clock it last did at {stamp}")
+        if now - self._since >= LANE_START_S:
+            texts += [
+                f"lane {index} has never reported: has Spark fewer free slots than the {self.lanes_expected} lanes of "
+                "this flow? See --master and tasks.max"
+                for index in self.lanes_missing
+            ]
+        return texts

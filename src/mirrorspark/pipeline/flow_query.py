@@ -7,22 +7,35 @@ be lost at any time.
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from mirrorspark.errors import SparkLost
+from mirrorspark.errors import MirrorError, SparkLost
 from mirrorspark.pipeline.mirror_source import FlowOrder, MirrorDataSource, stop_mark
+from mirrorspark.pipeline.session import first_line
 
-__all__ = ["FlowQuery"]
+__all__ = ["FlowQuery", "reason"]
 
 IDLE_WAIT_S = 5.0
+_PYTHON_ERROR = re.compile(
+    r"^\s*([\w.]+(?:Error|Exception|Fenced|Lost|Unreachable|Failed|TimedOut|Batch|Stopped): .+)$", re.M
+)
+
+
+def reason(text: str) -> str:
+    """Why a query ended, from Spark's pages about it: the last Python error in them, else their first line."""
+    found = _PYTHON_ERROR.findall(text)
+    lines = text.strip().splitlines()
+    return str(found[-1]) if found else (lines[0] if lines else "no reason given")
 
 
 class FlowQuery:
@@ -36,7 +49,16 @@ class FlowQuery:
         self._query: StreamingQuery | None = None
 
     def start(self) -> None:
-        """Begin the first epoch. An earlier run's query folder is thrown away: nothing in it is needed."""
+        """Begin the first epoch. Raises SparkLost when Spark's JVM is gone, MirrorError when Spark refuses."""
+        try:
+            self._start()
+        except (PySparkException, Py4JJavaError) as error:
+            raise MirrorError(f"Spark does not start the query: {first_line(error)}") from error
+        except (Py4JError, ConnectionError) as error:
+            raise SparkLost(f"Spark's JVM is gone (killed, or out of memory?): {first_line(error)}") from error
+
+    def _start(self) -> None:
+        """An earlier run's query folder is thrown away: nothing in it is needed."""
         folder = self._folder
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True, mode=0o700)
@@ -72,9 +94,12 @@ class FlowQuery:
 
     @property
     def failure(self) -> str | None:
-        """Why the query ended by itself, if it did."""
-        error = self._query.exception() if self._query is not None else None
-        return str(error) if error is not None else None
+        """Why the query ended by itself, if it did. Raises SparkLost when Spark's JVM is gone."""
+        try:
+            error = self._query.exception() if self._query is not None else None
+            return reason(str(error)) if error is not None else None
+        except (Py4JError, OSError) as lost:
+            raise SparkLost("Spark's JVM is gone (killed, or out of memory?)") from lost
 
     @property
     def epochs(self) -> list[dict[str, Any]]:
@@ -83,13 +108,17 @@ class FlowQuery:
 
     def begin_no_epoch(self) -> None:
         """The running epoch is the last one."""
-        stop_mark(self._order_path).touch()
+        if self._folder.exists():
+            stop_mark(self._order_path).touch()
 
     def stop(self) -> None:
         """Give a lane that has just ended the moment to hand in its last receipts, then stop."""
         if self._query is None or not self.active:
             return
         ends = time.monotonic() + IDLE_WAIT_S
-        while self._query.isActive and self._query.status["isTriggerActive"] and time.monotonic() < ends:
-            time.sleep(0.05)
-        self._query.stop()
+        try:
+            while self._query.isActive and self._query.status["isTriggerActive"] and time.monotonic() < ends:
+                time.sleep(0.05)
+            self._query.stop()
+        except (Py4JError, OSError) as error:
+            raise SparkLost(f"Spark's JVM is gone (killed, or out of memory?): {first_line(error)}") from error

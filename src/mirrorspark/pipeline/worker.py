@@ -11,8 +11,13 @@ import logging
 import time
 from collections.abc import Iterator
 
+from mirrorspark.cluster.broker_errors import ErrorCode
 from mirrorspark.cluster.cluster_client import ClusterClient
-from mirrorspark.errors import ClusterError, Fenced
+from mirrorspark.cluster.deadline import Deadline
+from mirrorspark.cluster.keyed_topic import KeyedTopic
+from mirrorspark.errors import BrokerError, ClusterError, Fenced, MirrorError
+from mirrorspark.events import Event, EventKind
+from mirrorspark.offsets.internal_topics import status_topic
 from mirrorspark.pipeline.lane import LaneRun, LaneSpec
 from mirrorspark.pipeline.receipt import Receipt
 from mirrorspark.settings import ClusterSettings
@@ -24,6 +29,18 @@ log = logging.getLogger("mirrorspark.lane")
 ATTEMPT_PAUSE_S = 1.0
 SUPERSEDED_PAUSE_S = 1.0
 """A superseded lane ends its epoch at once; the pause keeps Spark from spinning until the driver has noticed."""
+FAILED_PAUSE_S = 5.0
+"""Spark starts a failed task again at once, up to its number of attempts: an error that stays must not use them up."""
+TELL_TIMEOUT_S = 5.0
+FENCED = frozenset(
+    {
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        ErrorCode.PRODUCER_FENCED,
+    }
+)
+"""What a broker says to a writer that has a successor, or whose transaction is gone: own everything anew."""
 
 
 class _Worker:
@@ -47,12 +64,33 @@ class _Worker:
         await run.start()
         return run
 
+    async def tell(self, spec: LaneSpec, event: Event) -> None:
+        """Put an event on the status topic, if the target can be reached; the log has it in any case."""
+        settings = spec.settings
+        try:
+            async with asyncio.timeout(TELL_TIMEOUT_S):
+                target = await self.client(settings.target, f"{settings.flow}|target")
+                status = KeyedTopic(target, status_topic(settings.flow.source))
+                await status.append([(event.key.encode(), event.to_json())], Deadline(TELL_TIMEOUT_S))
+        except (MirrorError, OSError) as error:
+            log.warning("%s: the event could not be written: %s", spec, error)
+
 
 _worker: _Worker | None = None
 
 
+def passes(error: Exception) -> bool:
+    """Whether another attempt in the same task may well succeed: a cluster was away, or somebody fenced us."""
+    if isinstance(error, BrokerError) and error.error_code in FENCED:
+        return True
+    if isinstance(error, ClusterError):
+        return error.retriable
+    return isinstance(error, Fenced | TimeoutError)
+
+
 def carry(spec: LaneSpec) -> Iterator[list[Receipt]]:
-    """Carry for the epoch; yields receipts as they come. An attempt that a cluster's absence ends is followed by another."""
+    """Carry for the epoch; yields receipts as they come. An attempt that a cluster's absence or a fence ends is followed
+    by another; any other error is logged, told as an event and, after a pause, raised to Spark."""
     global _worker
     if _worker is None:
         logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
@@ -70,8 +108,17 @@ def carry(spec: LaneSpec) -> Iterator[list[Receipt]]:
                 log.warning("%s: %s", spec, run.superseded)
                 time.sleep(SUPERSEDED_PAUSE_S)
             return
-        except (ClusterError, Fenced, TimeoutError) as error:
-            if isinstance(error, ClusterError) and not error.retriable:
+        except Exception as error:
+            if not passes(error):
+                _fail(_worker, spec, error)
                 raise
             log.warning("%s: %s; trying again", spec, error)
             time.sleep(min(ATTEMPT_PAUSE_S, max(0.0, ends_at - time.monotonic())))
+
+
+def _fail(worker: _Worker, spec: LaneSpec, error: Exception) -> None:
+    text = str(error) if isinstance(error, MirrorError) else repr(error)
+    log.error("%s: failed: %s", spec, text, exc_info=None if isinstance(error, MirrorError) else error)
+    event = Event(EventKind.LANE_FAILED, f"{text}; it is started again and again until it works", "lane", spec.lane)
+    worker.runner.run(worker.tell(spec, event))
+    time.sleep(FAILED_PAUSE_S)

@@ -5,36 +5,87 @@ from __future__ import annotations
 import logging
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from mirrorspark.control.mm2_settings import load_deployment
-from mirrorspark.control.runner import run_deployment
+from mirrorspark.control.runner import EXIT_SETTINGS, run_deployment
 from mirrorspark.errors import MirrorError
+from mirrorspark.pipeline.spark_master import check_master
 
-__all__ = ["run"]
+__all__ = ["RunCommand", "repeat_clusters", "run"]
 
-EXIT_SETTINGS = 2
+
+def repeat_clusters(arguments: list[str]) -> list[str]:
+    """``--clusters A B`` as MirrorMaker 2 takes it -> ``--clusters A --clusters B``, which our parser takes.
+
+    Where no other word could be FILE, the last value is it: ``--clusters A B mm2.properties``.
+    """
+    out: list[str] = []
+    values: list[int] = []  # places in ``out`` of words that follow --clusters
+    has_file = False
+    option = ""
+    for argument in [*arguments, "--"]:
+        if argument.startswith("-"):
+            if option == "--clusters":
+                out.append(option)  # without a value: the parser says so
+            option = argument
+            if argument != "--clusters":
+                out.append(argument)
+        elif option in ("--clusters", "more clusters"):
+            option = "more clusters"
+            out += ["--clusters", argument]
+            values.append(len(out) - 1)
+        else:
+            has_file = has_file or option != "--master"
+            option = ""
+            out.append(argument)
+    if not has_file and len(values) > 1:
+        at = values[-1]
+        out[at - 1 : at + 1] = [out[at]]
+    return out[:-1]
+
+
+class RunCommand(TyperCommand):
+    """A command whose ``--clusters`` takes several values."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, repeat_clusters(args))
 
 
 def run(
-    file: Annotated[Path, typer.Argument(help="An mm2.properties file, as MirrorMaker 2 takes it.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="An mm2.properties file, as MirrorMaker 2 takes it.")],
     clusters: Annotated[
-        list[str] | None, typer.Option("--clusters", help="Run only flows INTO these clusters (repeat or use commas).")
+        list[str] | None,
+        typer.Option(
+            "--clusters",
+            metavar="ALIAS…",
+            help="Run only flows INTO these clusters: --clusters A B, --clusters A,B, or repeat it.",
+        ),
     ] = None,
     master: Annotated[
-        str | None, typer.Option("--master", help="Spark master; embedded local[lanes] if not given.")
+        str | None, typer.Option("--master", help="Spark master; embedded, with a slot for each lane, if not given.")
     ] = None,
     ui: Annotated[bool, typer.Option("--ui/--no-ui", help="Serve Spark's own web page.")] = False,
 ) -> None:
     """Mirror topics as FILE says, until SIGTERM or Ctrl-C.
 
-    Example: mirrorspark run mm2.properties --clusters backup
+    Examples:
+
+      mirrorspark run mm2.properties
+
+      mirrorspark run mm2.properties --clusters backup archive
+
+    Exit codes: 0 stopped by a signal, 1 a cluster or a flow failed, 2 FILE or an option is wrong, 4 another mirror took
+    the flow over, 5 Spark could not be started or is gone.
     """
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     targets = [alias.strip() for text in clusters or [] for alias in text.split(",") if alias.strip()]
     try:
+        if master is not None:
+            check_master(master)
         deployment = load_deployment(file, targets)
     except MirrorError as error:
         sys.stderr.write(f"mirrorspark: {error.code}: {error}\n")

@@ -30,8 +30,10 @@ FLOOR_S = 15.0
 START_DEADLINE_S = 180.0
 NEW_TOPIC_RECORDS = 100
 NEW_TOPIC_DEADLINE_S = 120.0
-EPOCH_DEFAULT_S = int(FlowSettings.__dataclass_fields__["epoch_s"].default)
+EPOCH_DEFAULT_S = int(FlowSettings.epoch_s)
 STARTUP_GUESS_S = 8.0
+LOAD_WARM_S = 2.0
+"""The load runs at least this long before anything counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class LatencyOrder:
     @property
     def epoch_s(self) -> int:
         """The default where it puts a boundary inside the time measured; else one that does."""
-        if EPOCH_DEFAULT_S + self.warm_s <= self.warm_s + self.seconds:
+        if self.warm_s + self.seconds >= EPOCH_DEFAULT_S + 2 * STARTUP_GUESS_S:
             return EPOCH_DEFAULT_S
         return max(2, int(self.warm_s + self.seconds / 2 - STARTUP_GUESS_S))
 
@@ -74,7 +76,7 @@ def measure_floor(bootstrap: str, order: LatencyOrder) -> Latency:
     create_topic(bootstrap, "latency-floor", PARTITIONS)
     probe = Probe((bootstrap, "latency-floor"), (bootstrap, "latency-floor"), PARTITIONS)
     with probe.running(order.rate):
-        time.sleep(min(2.0, order.warm_s))
+        time.sleep(LOAD_WARM_S)
         began_s = time.monotonic()
         time.sleep(min(FLOOR_S, order.seconds))
         ended_s = time.monotonic()
@@ -90,12 +92,12 @@ def measure_latency(party: Party, errand: Errand, order: LatencyOrder, tell: Cal
     assert is_ours or party == MM2
     process = prepare(party, errand, {"epoch.seconds": str(order.epoch_s)} if is_ours else None)
     started_s = time.monotonic()
-    launch(process)
     try:
+        launch(process)
         _wait_offsets(process, Gauge(errand.target, errand.remote(topic), PARTITIONS), PARTITIONS, START_DEADLINE_S)
         probe = Probe((errand.source, topic), (errand.target, errand.remote(topic)), PARTITIONS)
         with probe.running(order.rate):
-            _sleep_until(started_s + order.warm_s, process)
+            _sleep_until(max(started_s + order.warm_s, time.monotonic() + LOAD_WARM_S), process)
             began_s, began_ms = time.monotonic(), time.time() * 1000
             _sleep_until(began_s + order.seconds / 2, process)
             new_topic_s = _carry_new_topic(process, errand, new_topic) if is_ours else None
@@ -106,9 +108,7 @@ def measure_latency(party: Party, errand: Errand, order: LatencyOrder, tell: Cal
         if not is_ours:
             return _percentiles(party.key, order, probe, began_s, ended_s)
         boundaries = _boundaries(errand, began_ms, ended_ms)
-        return _percentiles(
-            party.key, order, probe, began_s, ended_s, (order.epoch_s, boundaries, new_topic_s)
-        )
+        return _percentiles(party.key, order, probe, began_s, ended_s, (order.epoch_s, boundaries, new_topic_s))
     finally:
         end(process)
 
@@ -122,7 +122,7 @@ def _percentiles(
     events: tuple[int | None, int | None, float | None] = (None, None, None),
 ) -> Latency:
     sent, latencies_ms = probe.between(began_s, ended_s)
-    if len(latencies_ms) == 0 or len(latencies_ms) != sent:
+    if sent == 0 or len(latencies_ms) < sent:
         raise LabError(f"{party}: {sent} records were sent in the time measured but {len(latencies_ms)} arrived")
     p50, p90, p99, p999 = (float(value) for value in numpy.percentile(latencies_ms, [50, 90, 99, 99.9]))
     span_s = ended_s - began_s
@@ -170,7 +170,7 @@ def _check_alive(process: Running) -> None:
 def _boundaries(errand: Errand, began_ms: float, ended_ms: float) -> int:
     """How many epochs began in that time, by the lanes' reports on the status topic: a lane's fewest."""
     topic = status_topic(errand.alias)
-    (_, last), = end_offsets(errand.target, topic).values()
+    ((_, last),) = end_offsets(errand.target, topic).values()
     begins: dict[str, set[int]] = {}
     reader = consumer(errand.target)
     try:

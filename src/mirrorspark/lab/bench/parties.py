@@ -16,7 +16,20 @@ from mirrorspark.lab.mirror import Mirror, mirror_properties
 from mirrorspark.lab.mirror_maker import Endpoint, MirrorMaker, flow_properties
 from mirrorspark.lab.process_tree import descendants, kill_tree
 
-__all__ = ["BARE", "MM2", "MM2_TUNED", "OURS", "PARTIES", "TARGET", "Errand", "Party", "Running", "end", "launch", "prepare"]
+__all__ = [
+    "BARE",
+    "MM2",
+    "MM2_TUNED",
+    "OURS",
+    "PARTIES",
+    "TARGET",
+    "Errand",
+    "Party",
+    "Running",
+    "end",
+    "launch",
+    "prepare",
+]
 
 TARGET = "to"
 """The target's alias, for all."""

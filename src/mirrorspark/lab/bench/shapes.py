@@ -39,7 +39,7 @@ SHAPES = {
     shape.key: shape
     for shape in (
         Shape("1k", "1 KB uncompressed", 1_000, "none", "random", 1_016),
-        Shape("200b", "200 B JSON lz4", 200, "lz4", "json", 110),
+        Shape("200b", "200 B JSON lz4", 200, "lz4", "json", 90),
     )
 }
 

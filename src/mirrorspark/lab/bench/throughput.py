@@ -31,8 +31,8 @@ STEADY_FROM = 0.05
 class Carry:
     """The figures of one carry. ``steady`` ones run from 5 % to all, the others from the first record to the last.
 
-    MB are values before compression. ``others_cores`` is what neither party, brokers nor benchmark used, stolen time
-    included: well below 0.1 on a quiet machine.
+    MB are values before compression. ``bench_cores`` is what watching took, ``others_cores`` what neither party, brokers
+    nor benchmark used, stolen time included: 0.1 or less on a quiet machine.
     """
 
     party: str
@@ -50,6 +50,7 @@ class Carry:
     steady_cpu_us_per_record: float
     cpu_us_per_record_with_startup: float
     brokers_cpu_us_per_record: float
+    bench_cores: float
     others_cores: float
     rss_peak_mb: float
     pss_peak_mb: float | None
@@ -82,19 +83,20 @@ def measure_carry(
     load: Load,
     clusters: tuple[ClusterOfBrokers, ClusterOfBrokers],
     *,
+    topic: str,
     number: int,
     progress: Callable[[float], None] = lambda done: None,
 ) -> Carry:
     """Start to end. Raises LabError if the party ends early, stands still or loses a record."""
-    remote = errand.remote(load.shape.topic)
+    remote = errand.remote(topic)
     gauge = Gauge(errand.target, remote, PARTITIONS)
     gauge.offsets()  # so that the client's own connecting is no part of what follows
     brokers = [broker.pid for cluster in clusters for broker in cluster.brokers]
     data = clusters[1].broker(1).data
     process = prepare(party, errand)
     began_s = time.monotonic()
-    launch(process)
     try:
+        launch(process)
         with ProcessTree(process.pid) as tree, PssWatch(process.pid) as pss:
 
             def mark(offsets: int) -> _Mark:
@@ -105,7 +107,7 @@ def measure_carry(
             pss.look()
             rss_peak_bytes = tree.usage().rss_bytes_peak
         arrived = stored(data, remote).records
-        _check(party, arrived, stored(clusters[0].broker(1).data, load.shape.topic).records)
+        _check(party, arrived, stored(clusters[0].broker(1).data, topic).records)
     finally:
         end(process)
     return _figures(
@@ -156,7 +158,8 @@ class _Watch:
             if offsets >= self._records:
                 last = self._mark(offsets)
                 if self._count_stored() >= self._records:
-                    assert first is not None and steady is not None
+                    assert first is not None
+                    assert steady is not None
                     return _Course(began_s, empty_s, first, steady, last)
             if offsets > before:
                 moved_s = looked_s
@@ -173,7 +176,9 @@ class _Watch:
 
 
 def _check(party: Party, arrived: dict[int, int], wanted: dict[int, int]) -> None:
-    short = {number: count - arrived.get(number, 0) for number, count in wanted.items() if arrived.get(number, 0) < count}
+    short = {
+        number: count - arrived.get(number, 0) for number, count in wanted.items() if arrived.get(number, 0) < count
+    }
     if short:
         raise LabError(f"{party.label} has not carried everything; missing by partition: {short}", missing=short)
 
@@ -214,6 +219,7 @@ def _figures(
         steady_cpu_us_per_record=1e6 * (last.party_cpu_s - steady.party_cpu_s) / (last.offsets - steady.offsets),
         cpu_us_per_record_with_startup=1e6 * last.party_cpu_s / load.records,
         brokers_cpu_us_per_record=1e6 * (last.machine.brokers_s - first.machine.brokers_s) / carried,
+        bench_cores=(last.machine.bench_s - first.machine.bench_s) / (last.at_s - first.at_s),
         others_cores=_others_s(first, last) / (last.at_s - first.at_s),
         rss_peak_mb=rss_peak_bytes / 1e6,
         pss_peak_mb=pss_peak_bytes / 1e6 if pss_peak_bytes is not None else None,

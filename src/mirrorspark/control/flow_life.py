@@ -1,0 +1,121 @@
+"""One flow for as long as the process lives: start it, lead it, and start it again after a failure.
+
+``runner`` has one of these for each flow of the file. A failure ends a flow's attempt, never the others; the status keeps
+saying ``failed``, and why, until the flow leads again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import time
+from collections.abc import Awaitable, Callable
+
+from mirrorspark.control.flow_runtime import FlowRuntime, Query
+from mirrorspark.errors import Fenced, MirrorError, SparkLost
+from mirrorspark.events import Event
+from mirrorspark.observe.flow_status import FlowStatus
+from mirrorspark.settings import FlowSettings
+
+__all__ = ["FlowLife"]
+
+log = logging.getLogger("mirrorspark.flow")
+
+RETRY_PAUSE_S_MIN = 1.0
+RETRY_PAUSE_S_MAX = 60.0
+RAN_WELL_S = 60.0
+"""After so long a lead the next failure is a new story: its first pause is short again."""
+THE_FLOW = "the flow"
+
+
+class FlowLife:
+    def __init__(
+        self,
+        settings: FlowSettings,
+        make_query: Callable[[FlowSettings, int], Query],
+        spark_is_up: Callable[[], Awaitable[object]],
+    ) -> None:
+        self.settings = settings
+        self.status = FlowStatus(str(settings.flow), settings.tasks_max, settings.topics)
+        self.error: Exception | None = None
+        """What ended the last attempt; None while it starts for the first time and while it leads."""
+        self.has_reached = False
+        self.has_led = False
+        self.on_event: Callable[[Event], None] = lambda event: None
+        self._make_query = make_query
+        self._spark_is_up = spark_is_up
+        self._runtime: FlowRuntime | None = None
+
+    async def live(self) -> None:
+        """Until stopped (cancelled) or taken over by another mirror. Raises SparkLost, which concerns all flows."""
+        pause = RETRY_PAUSE_S_MIN
+        while True:
+            started_at = time.monotonic()
+            try:
+                await self._attempt()
+            except Fenced as error:
+                await self._superseded(error)
+                return
+            except SparkLost as error:
+                self.error = error
+                self.status.state = "failed"
+                raise
+            except Exception as error:  # noqa: BLE001  (told, and tried again)
+                if time.monotonic() - started_at >= RAN_WELL_S:
+                    pause = RETRY_PAUSE_S_MIN
+                await self._failed(error)
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, RETRY_PAUSE_S_MAX)
+
+    async def _attempt(self) -> None:
+        """Order matters: a flow is led only when its clusters and Spark are there, so that nobody is shut out in vain."""
+        runtime = self._runtime = FlowRuntime(self.settings, self._make_query, self.status)
+        runtime.on_event = lambda event: self.on_event(event)
+        await runtime.reach()
+        self.has_reached = True
+        await self._spark_is_up()
+        await runtime.lead()
+        await asyncio.to_thread(runtime.start_query)
+        self.error = None
+        self.has_led = True
+        self.status.clear(THE_FLOW)
+        await runtime.run()
+
+    async def _superseded(self, error: Fenced) -> None:
+        self.error = error
+        sys.stderr.write(f"mirrorspark: {error.code}: {error}\n")
+        assert self._runtime is not None
+        await self._runtime.stop(superseded=True)
+
+    async def _failed(self, error: Exception) -> None:
+        """Told once, not with each vain try; what was led is drained."""
+        if str(error) != str(self.error or ""):
+            if isinstance(error, MirrorError):
+                sys.stderr.write(f"mirrorspark: {error.code}: flow {self.settings.flow}: {error}\n")
+            else:
+                log.error("flow %s failed", self.settings.flow, exc_info=error)
+                sys.stderr.write(f"mirrorspark: flow {self.settings.flow} failed: {error!r}\n")
+        self.error = error
+        self.status.fail(THE_FLOW, str(error) or repr(error))
+        runtime, self._runtime = self._runtime, None
+        if runtime is not None and runtime.has_led:
+            await runtime.stop()
+        elif runtime is not None:
+            runtime.close()
+        self.status.state = "failed"
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Failed, and not by something that passes."""
+        return self.error is not None and not getattr(self.error, "retriable", False)
+
+    async def stop(self) -> None:
+        """After ``live`` was cancelled: drain what is led."""
+        runtime, self._runtime = self._runtime, None
+        if runtime is None or self.status.state == "superseded":
+            return
+        if self.error is None and runtime.has_led:
+            await runtime.stop()
+        else:
+            runtime.close()

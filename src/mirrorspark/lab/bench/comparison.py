@@ -1,0 +1,220 @@
+"""The whole run: brokers, preloaded topics, parties in turn, latency, and everything gone at the end.
+
+``command/bench.py`` calls it. The walk: (1) find room, (2) start two brokers, (3) for each shape: warm the brokers up with a
+carry that does not count, preload its topic, let every party carry it in every round, (4) latency, one party after
+the other, (5) end all processes and remove all data, whatever happened.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from mirrorspark.lab.bench.latency import LatencyOrder, measure_floor, measure_latency
+from mirrorspark.lab.bench.log_files import stored
+from mirrorspark.lab.bench.machine import describe_machine
+from mirrorspark.lab.bench.narration import Narrator
+from mirrorspark.lab.bench.parties import BARE, MM2, OURS, Errand, Party
+from mirrorspark.lab.bench.remote_topics import delete_topics
+from mirrorspark.lab.bench.result import Comparison, Preload
+from mirrorspark.lab.bench.room import Room, find_room, fit
+from mirrorspark.lab.bench.shapes import PARTITIONS, Load, Shape
+from mirrorspark.lab.bench.throughput import Carry, measure_carry
+from mirrorspark.lab.clients import create_topic
+from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
+from mirrorspark.lab.preload import preload
+
+__all__ = ["ComparisonOrder", "run_comparison"]
+
+WARM_UP_PART = 10
+WARM_UP_RECORDS_MAX = 2_000_000
+OLD_S = 50 * 60.0
+"""Records older than an hour are carried with more care (docs/decisions/0006): a preload that gets there is noted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonOrder:
+    """What to compare. ``latency`` None leaves that phase out."""
+
+    loads: Sequence[Load]
+    parties: Sequence[Party]
+    rounds: int
+    tasks_max: int
+    batch_bytes: int
+    folder: Path | None
+    latency: LatencyOrder | None
+
+
+def run_comparison(order: ComparisonOrder, result: Comparison, narrator: Narrator) -> None:
+    """Fills ``result`` as it goes. Raises LabError when a party fails."""
+    room = find_room(order.folder, order.loads)
+    loads, notes = fit(order.loads, room)
+    result.machine = describe_machine()
+    result.settings = _settings(order, loads, room)
+    result.notes += [*notes, *_notes(order)]
+    for note in notes:
+        narrator.tell(note)
+    narrator.tell(f"two brokers start; their data is in {room}")
+    with _brokers(room) as (clusters, folder):
+        run = _Run(order, clusters, folder, result, narrator)
+        for load in loads:
+            run.throughput(load)
+        if order.latency is not None:
+            run.latency(order.latency)
+    result.is_complete = True
+
+
+def _settings(order: ComparisonOrder, loads: Sequence[Load], room: Room) -> dict[str, object]:
+    latency = order.latency
+    return {
+        "partitions": PARTITIONS,
+        "tasks_max": order.tasks_max,
+        "rounds": order.rounds,
+        "batch_bytes": order.batch_bytes,
+        "records": {load.shape.key: load.records for load in loads},
+        "data": str(room),
+        "data_in_memory": room.is_memory,
+        "heap_mb": {party.key: party.heap_mb for party in order.parties if party.heap_mb},
+        "latency": {"seconds": latency.seconds, "rate": latency.rate, "warm_s": latency.warm_s} if latency else None,
+    }
+
+
+def _notes(order: ComparisonOrder) -> list[str]:
+    notes = [
+        "Before the first round of a shape the bare loop carries a tenth of it, which does not count: it warms the "
+        "brokers' JIT compilers.",
+        "Parties run one after the other, in each second round in reverse order; afterwards their topics are deleted.",
+        "MB are values before compression. RSS counts shared pages for each process; PSS does not.",
+    ]
+    if MM2 in order.parties:
+        notes.append(
+            "MirrorMaker 2 default writes uncompressed, as it does unless told; the tuned one uses the source's codec."
+        )
+    if order.latency is not None:
+        notes.append(
+            "Latency: an epoch boundary and a new topic fall into mirrorspark's time, neither into MirrorMaker 2's. "
+            "'no mirror' is the same clients on one cluster."
+        )
+    return notes
+
+
+@contextmanager
+def _brokers(room: Room) -> Iterator[tuple[tuple[ClusterOfBrokers, ClusterOfBrokers], Path]]:
+    """A cluster for each side, and a folder for what else is written. All data is thrown away, so no orderly end."""
+    folder = Path(tempfile.mkdtemp(prefix="mirrorspark-bench-", dir=room.folder))
+    source, target = (ClusterOfBrokers(name, folder=folder / name) for name in ("source", "target"))
+    try:
+        for cluster in (source, target):
+            cluster.launch()
+        for cluster in (source, target):
+            cluster.wait_ready()
+        yield (source, target), folder
+    finally:
+        for cluster in (source, target):
+            for broker in cluster.brokers:
+                broker.kill()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Run:
+    def __init__(
+        self,
+        order: ComparisonOrder,
+        clusters: tuple[ClusterOfBrokers, ClusterOfBrokers],
+        folder: Path,
+        result: Comparison,
+        narrator: Narrator,
+    ) -> None:
+        self._order = order
+        self._clusters = clusters
+        self._source, self._target = clusters
+        self._folder = folder
+        self._result = result
+        self._narrator = narrator
+
+    def throughput(self, load: Load) -> None:
+        """Preload, warm up, all parties in all rounds, and the source topic's end."""
+        shape = load.shape
+        self._warm_up(load)
+        began_s = time.monotonic()
+        self._result.preloads.append(self._preload(load, shape.topic))
+        total = self._order.rounds * len(self._order.parties)
+        done = 0
+        for number in range(1, self._order.rounds + 1):
+            parties = list(self._order.parties)
+            for party in parties if number % 2 else reversed(parties):
+                done += 1
+                self._note_age(shape, time.monotonic() - began_s)
+                what = f"{shape.label}, round {number}, {party.label} ({done} of {total})"
+                carry = self._carry(party, load, shape.topic, number, what)
+                self._result.carries.append(carry)
+        delete_topics(self._source, shape.topic)
+
+    def latency(self, order: LatencyOrder) -> None:
+        self._narrator.tell("latency: the clients alone")
+        self._result.latencies.append(measure_floor(self._target.bootstrap, order))
+        for party in (MM2, OURS):
+            if party not in self._order.parties:
+                continue
+            alias = f"{party.key}-latency"
+            seconds = f"{order.seconds:.0f} s at {order.rate:,.0f} records/s after {order.warm_s:.0f} s"
+            self._narrator.tell(f"latency: {party.label}, {seconds}")
+            errand = self._errand(party, alias, f"latency-{alias}.*", "none")
+            found = measure_latency(party, errand, order, self._narrator.tell)
+            self._narrator.tell(f"  p50 {found.p50_ms:.1f} ms, p99 {found.p99_ms:.1f} ms, max {found.max_ms:.1f} ms")
+            self._result.latencies.append(found)
+            delete_topics(self._target, alias)
+
+    def _preload(self, load: Load, topic: str) -> Preload:
+        shape, bootstrap = load.shape, self._source.bootstrap
+        self._narrator.tell(f"{topic}: {load.records:,} records of {shape.record_bytes} B are written to the source")
+        create_topic(bootstrap, topic, PARTITIONS)
+        done = preload(
+            bootstrap,
+            topic,
+            PARTITIONS,
+            load.records,
+            shape.record_bytes,
+            shape.codec,
+            shape.content,
+            batch_bytes=self._order.batch_bytes,
+        )
+        held = stored(self._source.broker(1).data, topic)
+        found = Preload(shape.key, held.total, held.batches, held.bytes, done.seconds)
+        self._narrator.tell(f"  {found.batches:,} batches of {found.batch_bytes_mean:,.0f} B on average")
+        return found
+
+    def _warm_up(self, load: Load) -> None:
+        part = load.scaled(min(1 / WARM_UP_PART, WARM_UP_RECORDS_MAX / max(load.records, 1)))
+        topic = f"warm-up-{load.shape.key}"
+        self._preload(part, topic)
+        self._carry(BARE, part, topic, 0, f"{load.shape.label}, warm-up by the bare loop, not counted")
+        delete_topics(self._source, topic)
+
+    def _carry(self, party: Party, load: Load, topic: str, number: int, what: str) -> Carry:
+        alias = f"{party.key}-{load.shape.key}-{number}"
+        errand = self._errand(party, alias, topic, load.shape.codec)
+        self._narrator.tell(what)
+        with self._narrator.progress(what, load.records) as progress:
+            carry = measure_carry(party, errand, load, self._clusters, topic=topic, number=number, progress=progress)
+        delete_topics(self._target, alias)
+        self._narrator.tell(
+            f"  {carry.records_per_s:,.0f} records/s, {carry.mb_per_s:,.0f} MB/s, "
+            f"{carry.cpu_us_per_record:.2f} us CPU per record, first record after {carry.startup_s:.1f} s"
+        )
+        return carry
+
+    def _errand(self, party: Party, alias: str, topics: str, codec: str) -> Errand:
+        tasks_max, folder = self._order.tasks_max, self._folder / alias
+        return Errand(alias, self._source.bootstrap, self._target.bootstrap, topics, codec, tasks_max, folder)
+
+    def _note_age(self, shape: Shape, age_s: float) -> None:
+        if age_s > OLD_S:
+            note = f"{shape.label}: the preloaded records were {age_s / 60:.0f} minutes old when a carry began."
+            self._result.notes.append(note)
+            self._narrator.tell(note)

@@ -1,0 +1,56 @@
+"""Fixtures of the control room's tests: files of flows between the run's clusters, and flows that are led."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
+
+from .led_flow import LedFlow
+
+_aliases = itertools.count(1)
+
+
+@pytest.fixture
+def flow_file(
+    source_cluster: ClusterOfBrokers, target_cluster: ClusterOfBrokers, tmp_path: Path
+) -> Callable[..., Path]:
+    """Writes an mm2.properties of one flow between the run's clusters, under a source alias of its own."""
+
+    def make(topics: str, **changes: str) -> Path:
+        alias = f"c{next(_aliases)}-{os.getpid()}"
+        properties = {
+            "clusters": f"{alias}, west",
+            f"{alias}.bootstrap.servers": source_cluster.bootstrap,
+            "west.bootstrap.servers": target_cluster.bootstrap,
+            f"{alias}->west.enabled": "true",
+            f"{alias}->west.topics": topics,
+            "replication.factor": "1",
+            "refresh.topics.interval.seconds": "1",
+            **{key.replace("__", "."): value for key, value in changes.items()},
+        }
+        path = tmp_path / f"{alias}.properties"
+        path.write_text("".join(f"{key} = {value}\n" for key, value in properties.items()))
+        return path
+
+    return make
+
+
+@pytest.fixture
+def led_flow(flow_file: Callable[..., Path]) -> Iterator[Callable[..., LedFlow]]:
+    begun: list[LedFlow] = []
+
+    def begin(topics: str, **changes: str) -> LedFlow:
+        flow = LedFlow(flow_file(topics, **changes))
+        begun.append(flow)
+        flow.start()
+        return flow
+
+    yield begin
+    for flow in begun:
+        flow.stop()
