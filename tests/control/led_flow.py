@@ -47,6 +47,8 @@ class LedFlow:
         self.settings: FlowSettings = load_deployment(file).flows[0]
         self.query = NoQuery()
         self.failure: BaseException | None = None
+        self.names: list[str] = []
+        self.remote: list[str] = []
         self._up = threading.Event()
         self._leave: asyncio.Event | None = None
         self._thread = threading.Thread(target=self._main, daemon=True)

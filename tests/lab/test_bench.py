@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from dataclasses import fields, replace
 from io import StringIO
 from pathlib import Path
@@ -17,6 +18,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from mirrorspark.errors import LabError
+from mirrorspark.lab.bench.byte_code import byte_code_kept
 from mirrorspark.lab.bench.comparison import ComparisonOrder, run_comparison
 from mirrorspark.lab.bench.latency import NO_MIRROR, Latency, LatencyOrder
 from mirrorspark.lab.bench.log_files import stored
@@ -189,6 +191,19 @@ def test_the_epoch_is_the_default_one_unless_its_boundary_would_fall_outside() -
         assert 2 <= LatencyOrder(seconds, 1_000.0, warm_s).epoch_s < warm_s + seconds
 
 
+def test_python_parties_keep_byte_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)
+    with byte_code_kept(tmp_path):
+        assert "PYTHONDONTWRITEBYTECODE" not in os.environ
+        assert os.environ["PYTHONPYCACHEPREFIX"] == str(tmp_path)
+    assert os.environ["PYTHONDONTWRITEBYTECODE"] == "1"
+    assert "PYTHONPYCACHEPREFIX" not in os.environ
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE")
+    with byte_code_kept(tmp_path):
+        assert "PYTHONPYCACHEPREFIX" not in os.environ
+
+
 def test_too_little_room_means_fewer_records_and_a_note(tmp_path: Path) -> None:
     load = Load(SHAPES["1k"], 1_000_000)
     fitting, notes = fit([load], Room(tmp_path, load.room_bytes // 2, is_memory=False))
@@ -200,7 +215,9 @@ def test_too_little_room_means_fewer_records_and_a_note(tmp_path: Path) -> None:
         find_room(tmp_path / "nowhere", [load])
 
 
-@pytest.mark.parametrize("arguments", [["--shapes", "2k"], ["--parties", "bare,brooklin"], ["--parties", ","]])
-def test_a_wrong_name_is_refused_before_anything_starts(arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [["--shapes", "2k"], ["--parties", "bare,brooklin"], ["--parties", ","], ["--json", "no/where/x"]]
+)
+def test_a_wrong_word_is_refused_before_anything_starts(arguments: list[str]) -> None:
     run = CliRunner().invoke(bench, ["mm2", *arguments])
     assert run.exit_code == 2

@@ -13,7 +13,7 @@ from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.keyed_topic import KeyedTopic
 from mirrorspark.cluster.writer import Writer, add_partitions, fence, obtain_writer
-from mirrorspark.lab.clients import admin, create_topic
+from mirrorspark.lab.clients import create_topic
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
 from mirrorspark.lab.raw_log import read_partition
 from mirrorspark.names import TopicPartition
@@ -64,7 +64,9 @@ class TwoLogs:
             await add_partitions(self.target, writer, [self.remote], Deadline(DEADLINE_S))
         await self.append(self.target, self.remote, raw, writer.transactional_id if transactional else None)
 
-    async def obtain(self, name: str | None) -> Writer:
+    async def obtain(self, name: str = "") -> Writer:
+        """A writer of this name, or one that nobody knows."""
+        name = name or f"__{self.at.topic}-nobody-{next(self._numbers)}"
         return await obtain_writer(self.target, name, transaction_timeout_ms=60_000, deadline=Deadline(DEADLINE_S))
 
     async def fence(self, writer: Writer) -> None:
@@ -72,13 +74,6 @@ class TwoLogs:
 
     async def target_batches(self) -> list[Batch]:
         return await read_partition(self.target, self.remote)
-
-    def delete_records(self, cluster: ClusterOfBrokers, at: TopicPartition, before: int) -> None:
-        from confluent_kafka import TopicPartition as Place
-
-        answers = admin(cluster.bootstrap).delete_records([Place(at.topic, at.partition, before)])
-        for answer in answers.values():
-            answer.result(DEADLINE_S)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.writer import add_partitions, end_transaction
 from mirrorspark.errors import PartitionStopped
 from mirrorspark.events import EventKind
+from mirrorspark.lab.clients import delete_records
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
 from mirrorspark.pipeline.tail_walk import Found, Marker, walk_tail
 from mirrorspark.wire.record_batch import Batch
@@ -28,8 +29,12 @@ ALL_CODECS = range(5)
 
 async def walk(logs: TwoLogs, **changes: Any) -> Found:
     settings: dict[str, Any] = {
-        "upstream_next": 0, "downstream_end": 0, "leader_epoch": -1,
-        "marker": None, "our_writers": frozenset(), "read_committed": False,
+        "upstream_next": 0,
+        "downstream_end": 0,
+        "leader_epoch": -1,
+        "marker": None,
+        "our_writers": frozenset(),
+        "read_committed": False,
     }
     return await walk_tail(logs.source, logs.target, logs.at, logs.remote, **{**settings, **changes})
 
@@ -41,7 +46,7 @@ def spans(found: Found) -> list[tuple[int, int, int]]:
 def test_invariant_c_what_was_appended_but_not_committed_is_found(in_loop: InLoop, two_logs: TwoLogs) -> None:
     async def run() -> None:
         batches = [await two_logs.write(3 + codec, codec) for codec in ALL_CODECS]
-        writer = await two_logs.obtain(None)
+        writer = await two_logs.obtain()
         for batch in batches[:4]:
             await two_logs.carry(batch, writer, batch.base_offset)
         found = await walk(two_logs)
@@ -92,7 +97,7 @@ def test_invariant_c_the_first_half_of_a_split_batch_is_found_record_by_record(
 ) -> None:
     async def run() -> None:
         whole, split = await two_logs.write(2), await two_logs.write(9, codec=4)
-        writer = await two_logs.obtain(None)
+        writer = await two_logs.obtain()
         first_half, second_half = split_batch(split, *two_logs.at)
         await two_logs.carry(whole, writer, 0)
         await two_logs.carry(first_half, writer, 2)
@@ -111,7 +116,7 @@ def test_invariant_c_records_of_several_source_batches_in_one_are_found(in_loop:
     async def run() -> None:
         batches = [await two_logs.write(3) for _ in range(3)]
         records = [record for batch in batches for record in decode(batch, *two_logs.at)]
-        await two_logs.carry(encode_batch(records[:7], codec=1), await two_logs.obtain(None), 0)
+        await two_logs.carry(encode_batch(records[:7], codec=1), await two_logs.obtain(), 0)
         found = await walk(two_logs)
         assert (found.upstream_next, found.downstream_end, found.records) == (7, 7, 7)
 
@@ -124,7 +129,7 @@ def test_invariant_c_markers_on_the_source_leave_a_hole_in_the_ranges(in_loop: I
         await _marker_on_source(two_logs)
         other = await two_logs.write(3)
         assert (one.base_offset, other.base_offset) == (0, 3)
-        writer = await two_logs.obtain(None)
+        writer = await two_logs.obtain()
         await two_logs.carry(one, writer, 0)
         await two_logs.carry(other, writer, 2)
         found = await walk(two_logs)
@@ -136,9 +141,7 @@ def test_invariant_c_markers_on_the_source_leave_a_hole_in_the_ranges(in_loop: I
 
 async def _marker_on_source(logs: TwoLogs, *, aborted_records: int = 0) -> None:
     """An aborted transaction on the source, with or without records in it."""
-    from conftest import TwoLogs
-
-    mirrored = TwoLogs(logs.target, logs.source, logs.remote, logs.at)  # the source is the one written to here
+    mirrored = type(logs)(logs.target, logs.source, logs.remote, logs.at)  # the source is the one written to here
     writer = await mirrored.obtain(f"__{logs.at.topic}-source")
     if aborted_records:
         await mirrored.carry(encode_batch(logs.records(aborted_records)), writer, 0, transactional=True)
@@ -156,7 +159,7 @@ def test_invariant_c_aborted_source_records_are_expected_only_by_flows_that_carr
         one = await two_logs.write(2)
         await _marker_on_source(two_logs, aborted_records=3)
         other = await two_logs.write(2)
-        writer = await two_logs.obtain(None)
+        writer = await two_logs.obtain()
         await two_logs.carry(one, writer, 0)
         await two_logs.carry(other, writer, 2)
         committed = await walk(two_logs, read_committed=True, our_writers=frozenset({writer.producer_id}))
@@ -186,7 +189,7 @@ def test_invariant_c_what_was_aborted_on_the_target_does_not_count(in_loop: InLo
 def test_invariant_a_foreign_records_are_counted_and_passed_over(in_loop: InLoop, two_logs: TwoLogs) -> None:
     async def run() -> None:
         one, other = await two_logs.write(2), await two_logs.write(3)
-        writer = await two_logs.obtain(None)
+        writer = await two_logs.obtain()
         await two_logs.carry(one, writer, 0)
         await two_logs.append(two_logs.target, two_logs.remote, encode_batch(two_logs.records(4)))
         await two_logs.carry(other, writer, 2)
@@ -203,7 +206,7 @@ def test_invariant_a_a_batch_of_ours_that_the_source_does_not_have_stops_the_par
 ) -> None:
     async def run() -> None:
         batch = await two_logs.write(2)
-        writer = await two_logs.obtain(None)
+        writer = await two_logs.obtain()
         await two_logs.carry(batch, writer, 0)
         await two_logs.carry(encode_batch(two_logs.records(3)), writer, 2)
         await two_logs.write(3)
@@ -221,7 +224,7 @@ def test_what_the_source_no_longer_has_is_named_as_a_gap(
 ) -> None:
     async def fill() -> tuple[list[Batch], int]:
         batches = [await two_logs.write(3) for _ in range(4)]
-        writer = await two_logs.obtain(None)
+        writer = await two_logs.obtain()
         for batch in batches[:3]:
             await two_logs.carry(batch, writer, batch.base_offset)
         return batches, writer.producer_id
@@ -233,14 +236,14 @@ def test_what_the_source_no_longer_has_is_named_as_a_gap(
         assert found.downstream_end == 9
 
     _, producer_id = in_loop(fill())
-    two_logs.delete_records(source_cluster, two_logs.at, 6)
+    delete_records(source_cluster.bootstrap, two_logs.at.topic, {0: 6})
     in_loop(run(producer_id))
 
 
 def test_a_target_that_ends_before_the_acknowledged_end_is_named(in_loop: InLoop, two_logs: TwoLogs) -> None:
     async def run() -> None:
         batch = await two_logs.write(3)
-        await two_logs.carry(batch, await two_logs.obtain(None), 0)
+        await two_logs.carry(batch, await two_logs.obtain(), 0)
         marker = Marker(4711, 0)
         with pytest.raises(PartitionStopped) as stopped:
             await walk(two_logs, upstream_next=10, downstream_end=10, marker=marker)
@@ -256,13 +259,13 @@ def test_a_tail_whose_beginning_the_targets_retention_took_is_found_again(
 ) -> None:
     async def fill() -> list[Batch]:
         batches = [await two_logs.write(3) for _ in range(4)]
-        writer = await two_logs.obtain(None)
+        writer = await two_logs.obtain()
         for batch in batches[:3]:
             await two_logs.carry(batch, writer, batch.base_offset)
         return batches
 
     batches = in_loop(fill())
-    two_logs.delete_records(target_cluster, two_logs.remote, batches[2].base_offset)
+    delete_records(target_cluster.bootstrap, two_logs.remote.topic, {0: batches[2].base_offset})
     found = in_loop(walk(two_logs))
     assert (found.upstream_next, found.downstream_end) == (batches[3].base_offset, batches[3].base_offset)
 
@@ -272,7 +275,7 @@ def test_records_left_out_for_their_size_are_passed_over(in_loop: InLoop, two_lo
         one = await two_logs.write(2)
         await two_logs.write(1, size=5_000)
         other = await two_logs.write(2)
-        writer = await two_logs.obtain(None)
+        writer = await two_logs.obtain()
         await two_logs.carry(one, writer, 0)
         await two_logs.carry(other, writer, 2)
         ours = frozenset({writer.producer_id})

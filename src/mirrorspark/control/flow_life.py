@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 import time
 from collections.abc import Awaitable, Callable
 
 from mirrorspark.control.flow_runtime import FlowRuntime, Query
+from mirrorspark.control.live_view import complain
 from mirrorspark.errors import Fenced, MirrorError, SparkLost
 from mirrorspark.events import Event
 from mirrorspark.observe.flow_status import FlowStatus
@@ -84,26 +84,34 @@ class FlowLife:
 
     async def _superseded(self, error: Fenced) -> None:
         self.error = error
-        sys.stderr.write(f"mirrorspark: {error.code}: {error}\n")
+        complain(f"{error.code}: {error}")
         assert self._runtime is not None
-        await self._runtime.stop(superseded=True)
+        await self._drain(self._runtime, superseded=True)
+        self.status.state = "superseded"
 
     async def _failed(self, error: Exception) -> None:
         """Told once, not with each vain try; what was led is drained."""
         if str(error) != str(self.error or ""):
             if isinstance(error, MirrorError):
-                sys.stderr.write(f"mirrorspark: {error.code}: flow {self.settings.flow}: {error}\n")
+                complain(f"{error.code}: flow {self.settings.flow}: {error}")
             else:
                 log.error("flow %s failed", self.settings.flow, exc_info=error)
-                sys.stderr.write(f"mirrorspark: flow {self.settings.flow} failed: {error!r}\n")
+                complain(f"flow {self.settings.flow} failed: {error!r}")
         self.error = error
         self.status.fail(THE_FLOW, str(error) or repr(error))
         runtime, self._runtime = self._runtime, None
         if runtime is not None and runtime.has_led:
-            await runtime.stop()
+            await self._drain(runtime)
         elif runtime is not None:
             runtime.close()
         self.status.state = "failed"
+
+    async def _drain(self, runtime: FlowRuntime, *, superseded: bool = False) -> None:
+        """An error on the way out must not keep the flow from being started again."""
+        try:
+            await runtime.stop(superseded=superseded)
+        except Exception as error:  # noqa: BLE001  (logged; the next start recovers)
+            log.error("%s: stopping: %r", self.settings.flow, error)
 
     @property
     def is_hopeless(self) -> bool:
@@ -116,6 +124,6 @@ class FlowLife:
         if runtime is None or self.status.state == "superseded":
             return
         if self.error is None and runtime.has_led:
-            await runtime.stop()
+            await self._drain(runtime)
         else:
             runtime.close()

@@ -50,6 +50,7 @@ RESPREAD_INTERVAL_S = 60.0
 
 FOLLOWING_PLAN = "following the plan topic"
 FOLLOWING_STATUS = "following the status topic"
+PUBLISHING = "publishing the plan"
 REFRESHING = "refreshing topics"
 WATCHING_QUERY = "the Spark query"
 READING_PAUSES = "reading the pause record"
@@ -239,7 +240,7 @@ class FlowRuntime:
                 elif key == PLAN_KEY and raw:
                     self._yield_to(read_plan(raw).owner)
             if self._plan is not None and self._paused != self._plan.paused:
-                await self._patiently(FOLLOWING_PLAN, self._publish)
+                await self._patiently(PUBLISHING, self._publish)
 
     def _obey(self, raw: bytes | None) -> None:
         """What is paused, as a person wrote it; a record that cannot be read changes nothing."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -14,7 +16,9 @@ from rich.text import Text
 from mirrorspark.events import Event
 from mirrorspark.observe.flow_status import FlowStatus
 
-__all__ = ["LiveView", "latency_text", "summary_line"]
+__all__ = ["LiveView", "complain", "latency_text", "summary_line"]
+
+log = logging.getLogger("mirrorspark")
 
 LINE_INTERVAL_S = 10.0
 NOTICES_SHOWN_MAX = 8
@@ -27,8 +31,14 @@ STYLES = {
 HOUR_MS = 3_600_000
 
 
+def complain(text: str) -> None:
+    """One line on stderr. A terminal that has hung up is no reason to end."""
+    with suppress(OSError):
+        sys.stderr.write(f"mirrorspark: {text}\n")
+
+
 class LiveView:
-    """``tick`` a few times a second; ``event`` as they come; ``close`` at the end."""
+    """``tick`` a few times a second; ``event`` as they come; ``close`` at the end. Ends quietly when nobody can look."""
 
     def __init__(self, statuses: Sequence[FlowStatus], *, terminal: bool | None = None) -> None:
         self._statuses = statuses
@@ -37,10 +47,20 @@ class LiveView:
         self._live = Live(console=self._console, refresh_per_second=4, transient=False) if is_terminal else None
         self._next_line = 0.0
         self._verdicts: dict[str, str] = {}
+        self._is_over = False
         if self._live:
             self._live.start()
 
     def tick(self) -> None:
+        if self._is_over:
+            return
+        try:
+            self._tick()
+        except OSError as error:
+            self._is_over = True
+            log.warning("nobody can look any more (%s); the mirror goes on", error)
+
+    def _tick(self) -> None:
         if self._live:
             self._live.update(self._picture())
             return
@@ -52,7 +72,8 @@ class LiveView:
                 self._line(summary_line(status))
 
     def event(self, flow: str, event: Event) -> None:
-        self._line(f"{flow} EVENT {event}")
+        with suppress(OSError):
+            self._line(f"{flow} EVENT {event}")
 
     def _line(self, text: str) -> None:
         stamp = time.strftime("%H:%M:%S")
@@ -64,8 +85,9 @@ class LiveView:
 
     def close(self) -> None:
         if self._live:
-            self._live.update(self._picture())
-            self._live.stop()
+            with suppress(OSError):
+                self._live.update(self._picture())
+                self._live.stop()
 
     def _picture(self) -> Group:
         flows = Table(title="mirrorspark", title_justify="left", expand=False)

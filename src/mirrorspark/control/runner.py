@@ -15,12 +15,13 @@ import signal
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from mirrorspark.control.flow_life import FlowLife
 from mirrorspark.control.flow_runtime import Query
-from mirrorspark.control.live_view import LiveView
+from mirrorspark.control.live_view import LiveView, complain
 from mirrorspark.control.mm2_settings import Deployment
 from mirrorspark.control.spark_start import SparkStart
 from mirrorspark.errors import Fenced, SettingsError, SparkLost
@@ -114,9 +115,9 @@ class _Run:
     def _warn_of_few_slots(self) -> None:
         slots = local_slots(self._master)
         if slots is not None and slots < self._lane_count:
-            sys.stderr.write(
-                f"mirrorspark: warning: --master {self._master} runs {slots} tasks at a time, but the flows have "
-                f"{self._lane_count} lanes: some will wait for ever. Use local[{self._lane_count}], or a lower tasks.max\n"
+            complain(
+                f"warning: --master {self._master} runs {slots} tasks at a time, but the flows have "
+                f"{self._lane_count} lanes: some will wait for ever. Use local[{self._lane_count}], or a lower tasks.max"
             )
 
     async def _run_flows(self) -> None:
@@ -138,13 +139,7 @@ class _Run:
         for job in jobs:
             job.cancel()
         await asyncio.gather(*jobs, return_exceptions=True)
-        for flow, ended in zip(
-            self._flows,
-            await asyncio.gather(*(flow.stop() for flow in self._flows), return_exceptions=True),
-            strict=True,
-        ):
-            if isinstance(ended, Exception):
-                log.error("%s: stopping: %r", flow.settings.flow, ended)
+        await asyncio.gather(*(flow.stop() for flow in self._flows))
         self._show()
 
     def _ended(self, job: asyncio.Future[Any]) -> None:
@@ -152,11 +147,11 @@ class _Run:
         error = job.exception()
         if isinstance(error, SparkLost):
             if self._spark_lost is None:
-                sys.stderr.write(f"mirrorspark: {error.code}: {error}\n")
+                complain(f"{error.code}: {error}")
             self._spark_lost = error
             self._stop.set()
         elif error is not None:
-            raise error
+            log.error("a flow's life ended", exc_info=error)
 
     def _is_worth_it(self, jobs: Mapping[asyncio.Task[None], FlowLife]) -> bool:
         """At the start one flow without an error is enough; later, one whose error passes by itself is, too."""
@@ -189,14 +184,17 @@ class _Run:
         return EXIT_FAILED if errors else EXIT_OK
 
     def _exit_report(self) -> None:
+        lines = []
         for flow in self._flows:
             status = flow.status
-            sys.stdout.write(
+            lines.append(
                 f"{status.flow} {status.state}: {status.records} records, {status.bytes_carried} bytes carried, "
-                f"lag {status.lag_records}, {len(status.events)} unacknowledged events\n"
+                f"lag {status.lag_records}, {len(status.events)} unacknowledged events"
             )
-            for text in status.notices:
-                sys.stdout.write(f"  {text}\n")
+            lines += [f"  {text}" for text in status.notices]
+        with suppress(OSError):
+            sys.stdout.write("".join(f"{line}\n" for line in lines))
+            sys.stdout.flush()
 
 
 def _load_spark() -> None:

@@ -19,6 +19,7 @@ __all__ = [
     "admin",
     "consumer",
     "create_topic",
+    "delete_records",
     "delete_topic",
     "end_offsets",
     "producer",
@@ -79,6 +80,14 @@ def delete_topic(bootstrap: str, topic: str, *, client: Any | None = None) -> No
     except KafkaException as error:
         raise LabError(f"topic {topic} could not be deleted on {bootstrap}: {error}", topic=topic) from error
     wait_for(lambda: topic_partitions(bootstrap, topic, client) == 0, f"the end of {topic}", TOPIC_DEADLINE_S)
+
+
+def delete_records(bootstrap: str, topic: str, before: Mapping[int, int]) -> None:
+    """Make each partition begin at the offset given for it, as retention would."""
+    client = admin(bootstrap)
+    places = [TopicPartition(topic, number, offset) for number, offset in before.items()]
+    for answer in client.delete_records(places, request_timeout=REQUEST_TIMEOUT_S).values():
+        answer.result(REQUEST_TIMEOUT_S + 5)
 
 
 def topic_partitions(bootstrap: str, topic: str, client: Any | None = None) -> int:

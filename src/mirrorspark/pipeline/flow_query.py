@@ -26,6 +26,7 @@ from mirrorspark.pipeline.session import first_line
 __all__ = ["FlowQuery", "reason"]
 
 IDLE_WAIT_S = 5.0
+_QUERY_IDS = re.compile(r"Query \[id = [^\]]*\] ")
 _PYTHON_ERROR = re.compile(
     r"^\s*([\w.]+(?:Error|Exception|Fenced|Lost|Unreachable|Failed|TimedOut|Batch|Stopped): .+)$", re.M
 )
@@ -34,7 +35,7 @@ _PYTHON_ERROR = re.compile(
 def reason(text: str) -> str:
     """Why a query ended, from Spark's pages about it: the last Python error in them, else their first line."""
     found = _PYTHON_ERROR.findall(text)
-    lines = text.strip().splitlines()
+    lines = _QUERY_IDS.sub("", text).strip().splitlines()
     return str(found[-1]) if found else (lines[0] if lines else "no reason given")
 
 

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from py4j.protocol import Py4JError
+from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -58,7 +59,12 @@ def kill_starting_jvm() -> None:
             continue  # it ended while we looked
 
 
+def _say_nothing(*_: object) -> None:
+    """PySpark prints a stack when its JVM goes away; whoever asks the query next says it in a line (SparkLost)."""
+
+
 def _open(master: str | None, lanes: int, folder: Path, ui: bool, app_name: str) -> SparkSession:
+    AccumulatorTCPServer.handle_error = AccumulatorUnixServer.handle_error = _say_nothing  # type: ignore[method-assign, assignment]
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["JAVA_HOME"] = str(java_home())

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from mirrorspark.lab.bench.byte_code import byte_code_kept, is_byte_code_off
 from mirrorspark.lab.bench.latency import LatencyOrder, measure_floor, measure_latency
 from mirrorspark.lab.bench.log_files import stored
 from mirrorspark.lab.bench.machine import describe_machine
@@ -60,7 +61,7 @@ def run_comparison(order: ComparisonOrder, result: Comparison, narrator: Narrato
     for note in notes:
         narrator.tell(note)
     narrator.tell(f"two brokers start; their data is in {room}")
-    with _brokers(room) as (clusters, folder):
+    with _brokers(room) as (clusters, folder), byte_code_kept(folder / "byte-code"):
         run = _Run(order, clusters, folder, result, narrator)
         for load in loads:
             run.throughput(load)
@@ -86,8 +87,8 @@ def _settings(order: ComparisonOrder, loads: Sequence[Load], room: Room) -> dict
 
 def _notes(order: ComparisonOrder) -> list[str]:
     notes = [
-        "Before the first round of a shape the bare loop carries a tenth of it, which does not count: it warms the "
-        "brokers' JIT compilers.",
+        f"Before the first round of a shape {_warmer(order).label} carries a tenth of it, which does not count: it warms "
+        "the brokers' JIT compilers, and what is made once after an installation is there afterwards.",
         "Parties run one after the other, in each second round in reverse order; afterwards their topics are deleted.",
         "MB are values before compression. RSS counts shared pages for each process; PSS does not.",
     ]
@@ -95,12 +96,18 @@ def _notes(order: ComparisonOrder) -> list[str]:
         notes.append(
             "MirrorMaker 2 default writes uncompressed, as it does unless told; the tuned one uses the source's codec."
         )
+    if is_byte_code_off():
+        notes.append("Python was told to keep no byte code; the parties keep it all the same, as an installation does.")
     if order.latency is not None:
         notes.append(
             "Latency: an epoch boundary and a new topic fall into mirrorspark's time, neither into MirrorMaker 2's. "
             "'no mirror' is the same clients on one cluster."
         )
     return notes
+
+
+def _warmer(order: ComparisonOrder) -> Party:
+    return OURS if OURS in order.parties else BARE
 
 
 @contextmanager
@@ -193,7 +200,8 @@ class _Run:
         part = load.scaled(min(1 / WARM_UP_PART, WARM_UP_RECORDS_MAX / max(load.records, 1)))
         topic = f"warm-up-{load.shape.key}"
         self._preload(part, topic)
-        self._carry(BARE, part, topic, 0, f"{load.shape.label}, warm-up by the bare loop, not counted")
+        party = _warmer(self._order)
+        self._carry(party, part, topic, 0, f"{load.shape.label}, warm-up by {party.label}, not counted")
         delete_topics(self._source, topic)
 
     def _carry(self, party: Party, load: Load, topic: str, number: int, what: str) -> Carry:

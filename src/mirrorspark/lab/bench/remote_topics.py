@@ -38,8 +38,8 @@ class Gauge:
                 return 0
             answers = self._client.list_offsets(self._asked, request_timeout=REQUEST_TIMEOUT_S)
             return sum(answer.result(REQUEST_TIMEOUT_S + 5).offset for answer in answers.values())
-        except KafkaException:
-            return 0  # its leaders are being chosen
+        except (KafkaException, TimeoutError):
+            return 0  # its leaders are being chosen, or the broker is busy
 
 
 def delete_topics(cluster: ClusterOfBrokers, part: str) -> None:

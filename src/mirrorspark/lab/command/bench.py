@@ -9,7 +9,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Annotated, TypeVar
 
+import psutil
 import typer
+from confluent_kafka import KafkaException
 from rich.console import Console
 
 from mirrorspark.errors import MirrorError
@@ -39,7 +41,7 @@ def _bench() -> None:
 @bench.command()
 def mm2(
     records_1k: Annotated[int, typer.Option(min=4, help="How many records of 1 KB.")] = 4_000_000,
-    records_200b: Annotated[int, typer.Option(min=4, help="How many records of 200 B.")] = 16_000_000,
+    records_200b: Annotated[int, typer.Option(min=4, help="How many records of 200 B.")] = 20_000_000,
     rounds: Annotated[int, typer.Option(min=1, max=20, help="How often each party carries each topic.")] = 2,
     shapes: Annotated[str, typer.Option(help=f"Comma list of {', '.join(SHAPES)}.")] = ",".join(SHAPES),
     parties: Annotated[
@@ -65,6 +67,9 @@ def mm2(
 
     Example: mirrorspark bench mm2 --json bench.json --markdown bench.md
     """
+    for path in (json_file, markdown_file):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise typer.BadParameter(f"{path}: there is no folder {path.absolute().parent}")
     records = {"1k": records_1k, "200b": records_200b}
     order = ComparisonOrder(
         loads=[Load(shape, records[shape.key]) for shape in _chosen("--shapes", shapes, SHAPES)],
@@ -82,8 +87,9 @@ def mm2(
     try:
         with _terminated_like_ctrl_c():
             run_comparison(order, result, Narrator(console))
-    except MirrorError as error:
-        console.print(f"mirrorspark: {error.code}: {error}", markup=False, highlight=False, soft_wrap=True)
+    except (MirrorError, KafkaException, psutil.Error) as error:
+        code = error.code if isinstance(error, MirrorError) else type(error).__name__
+        console.print(f"mirrorspark: {code}: {error}", markup=False, highlight=False, soft_wrap=True)
     except KeyboardInterrupt:
         console.print("interrupted; everything that was started has ended")
     print_report(result, console)
