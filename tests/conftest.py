@@ -47,8 +47,8 @@ def target_cluster(two_clusters: tuple[ClusterOfBrokers, ClusterOfBrokers]) -> C
 
 @pytest.fixture(scope="session")
 def own_cluster() -> Iterator[ClusterOfBrokers]:
-    """One broker for those who kill or freeze it and leave it running again."""
-    with ClusterOfBrokers("own") as cluster:
+    """One broker for those who kill or freeze it and leave it running again. Its log cleaner looks around often."""
+    with ClusterOfBrokers("own", settings={"log.cleaner.backoff.ms": "200"}) as cluster:
         yield cluster
 
 

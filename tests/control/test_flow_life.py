@@ -77,6 +77,7 @@ class FakeRuntime:
         await asyncio.Event().wait()
 
     async def stop(self, *, superseded: bool = False) -> None:
+        await self._step("drain")
         self.script.steps.append("superseded" if superseded else "stop")
         self.status.state = "superseded" if superseded else "stopped"
 
@@ -118,7 +119,7 @@ async def _live(until: Callable[[FlowLife], bool], spark: Callable[[], Awaitable
 
 def test_nothing_is_led_before_clusters_and_spark_are_there(scripts: dict[str, Script]) -> None:
     asyncio.run(_live(lambda life: "run" in scripts["a"].steps))
-    assert scripts["a"].steps == ["reach", "spark", "lead", "start_query", "run", "stop"]
+    assert scripts["a"].steps == ["reach", "spark", "lead", "start_query", "run", "drain", "stop"]
 
 
 @pytest.mark.parametrize(("step", "ended"), [("reach", "close"), ("lead", "close"), ("run", "stop")])
@@ -291,6 +292,17 @@ def test_a_flow_that_may_come_back_keeps_the_process_alive(spark: dict[str, Any]
     scripts["b"] = Script(failures=[("run", Fenced("taken over"))])
     assert _run("a", "b") == EXIT_FENCED
     assert scripts["a"].steps.count("reach") == 7
+
+
+@pytest.mark.parametrize(
+    ("error", "end", "code"), [(REFUSED, "stop", EXIT_FAILED), (Fenced("taken over"), "superseded", EXIT_FENCED)]
+)
+def test_the_process_does_not_end_before_a_failed_flow_is_drained(
+    spark: dict[str, Any], scripts: dict[str, Script], error: Exception, end: str, code: int
+) -> None:
+    scripts["a"] = Script(failures=[("run", error)] * 999, waits={"drain": lambda: asyncio.sleep(1.0)})
+    assert _run("a") == code
+    assert scripts["a"].steps[4:6] == ["drain", end]
 
 
 @pytest.mark.parametrize("error", [SparkLost("Spark could not be started: no Java"), ValueError("odd")])

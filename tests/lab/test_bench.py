@@ -35,6 +35,9 @@ from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
 from mirrorspark.lab.command.bench import bench
 from mirrorspark.lab.preload import preload
 
+# Whichever test comes first waits for the whole run, which takes minutes on a busy machine.
+pytestmark = pytest.mark.timeout(900)
+
 RECORDS = 20_000
 SHAPE = SHAPES["200b"]
 
@@ -63,7 +66,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     return Finished(tmp_path_factory.mktemp("bench"))
 
 
-@pytest.mark.timeout(900)
 def test_every_party_carries_everything_and_every_figure_is_there(finished: Finished) -> None:
     result = finished.result
     assert result.is_complete

@@ -83,11 +83,11 @@ class FlowLife:
         await runtime.run()
 
     async def _superseded(self, error: Fenced) -> None:
-        self.error = error
         complain(f"{error.code}: {error}")
         assert self._runtime is not None
         await self._drain(self._runtime, superseded=True)
         self.status.state = "superseded"
+        self.error = error
 
     async def _failed(self, error: Exception) -> None:
         """Told once, not with each vain try; what was led is drained."""
@@ -97,7 +97,6 @@ class FlowLife:
             else:
                 log.error("flow %s failed", self.settings.flow, exc_info=error)
                 complain(f"flow {self.settings.flow} failed: {error!r}")
-        self.error = error
         self.status.fail(THE_FLOW, str(error) or repr(error))
         runtime, self._runtime = self._runtime, None
         if runtime is not None and runtime.has_led:
@@ -105,6 +104,7 @@ class FlowLife:
         elif runtime is not None:
             runtime.close()
         self.status.state = "failed"
+        self.error = error  # last: the process must not end before what was led is drained
 
     async def _drain(self, runtime: FlowRuntime, *, superseded: bool = False) -> None:
         """An error on the way out must not keep the flow from being started again."""

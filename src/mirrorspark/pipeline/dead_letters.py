@@ -31,7 +31,7 @@ class DeadLetters:
             wanted = NewTopic(
                 self.topic,
                 1,
-                self._settings.internal_replication_factor,
+                min(self._settings.internal_replication_factor, max(1, len(self._target.nodes))),
                 {"max.message.bytes": str(RECORD_BYTES_MAX), "cleanup.policy": "delete", "retention.ms": "-1"},
             )
             refused = await create_topics(self._target, [wanted])

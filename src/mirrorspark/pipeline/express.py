@@ -387,6 +387,8 @@ class Express:
             track.has_company = True
             self._on_company(track, base_offset)
         track.book(sent, base_offset)
+        if track.why and track.state is TrackState.CARRYING:
+            track.why = ""  # it flows again
         self.uncommitted_bytes += sent.size
         track.latency_ms = max(0, int(time.time() * 1000) - sent.batch.max_timestamp)
         if track.asleep and track.unacked_bytes < self._settings.limits.partition_memory_bytes_max // 2:
