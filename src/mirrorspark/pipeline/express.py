@@ -391,6 +391,10 @@ class Express:
             track.why = ""  # it flows again
         self.uncommitted_bytes += sent.size
         track.latency_ms = max(0, int(time.time() * 1000) - sent.batch.max_timestamp)
+        self.wake(track)
+
+    def wake(self, track: Track) -> None:
+        """Fetch again for a partition that was left out for its long queue, once that is shorter."""
         if track.asleep and track.unacked_bytes < self._settings.limits.partition_memory_bytes_max // 2:
             track.asleep = False
             if track.state is TrackState.CARRYING:

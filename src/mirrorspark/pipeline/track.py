@@ -223,6 +223,7 @@ class Track:
             if carried.held is not None:
                 carried.held.release()
         self.unacked_bytes = 0
+        self.asleep = False
         self.next_sequence = self.acknowledged_sequence  # what the broker expects after the last receipt
         self.fetch_next = self.upstream_next
         self.fetched_epoch = self.leader_epoch

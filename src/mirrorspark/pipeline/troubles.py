@@ -253,6 +253,7 @@ class Troubles:
                 track.skip_to(carried.upstream_next)
         track.restamp(sequence, transactional=self._settings.transactions)
         track.queue.blocked = False
+        self.express.wake(track)
         self.express.appender.offer(track.queue)
         self.express.appender.pump()
 
