@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mirrorspark.cluster.deadline import Deadline
+from mirrorspark.control.ending import end_tasks
 from mirrorspark.control.flow_runtime import FlowRuntime
 from mirrorspark.control.mm2_settings import load_deployment
 from mirrorspark.lab.clients import wait_for
@@ -77,9 +78,8 @@ class LedFlow:
         running = asyncio.ensure_future(self.runtime.run())
         leave = asyncio.ensure_future(self._leave.wait())
         await asyncio.wait([running, leave], return_when=asyncio.FIRST_COMPLETED)
-        leave.cancel()
-        running.cancel()
-        (why,) = await asyncio.gather(running, return_exceptions=True)
+        await end_tasks([leave, running])
+        why = None if running.cancelled() else running.exception()
         self.query.active = False
         await self.runtime.stop()
         if isinstance(why, Exception):

@@ -215,8 +215,8 @@ def test_recreated_topic_with_fail_waits(
     delete_topic(world.source, world.topic)
     create_topic(world.source, world.topic, 2)
     world.write(numbered(100, 110))
+    wait_for(lambda: len(flow.events) == 2, "an event for each partition", ARRIVES_S)
     wait_waits(flow, world.remote, 0)
-    wait_waits(flow, world.remote, 1)
     told = {(event.kind, event.topic, event.partition, event.waits) for event in flow.events}
     assert told == {(EventKind.TOPIC_RECREATED, world.topic, number, True) for number in range(2)}
     write_values(world.source, other, numbered(0, 5))

@@ -21,6 +21,7 @@ from typing import Protocol, TypeVar
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.keyed_topic import KeyedTopic
+from mirrorspark.control.ending import end_tasks
 from mirrorspark.control.pauses import PAUSE_KEY, parse_pauses
 from mirrorspark.control.reconcile import ensure_internal_topics, reconcile_topics
 from mirrorspark.errors import ClusterError, Fenced, MirrorError, SettingsError
@@ -116,8 +117,7 @@ class FlowRuntime:
         try:
             await asyncio.gather(*sides)
         finally:
-            for side in sides:
-                side.cancel()
+            await end_tasks(sides)
 
     async def lead(self) -> None:
         """Take the flow over and have a first plan. Raises what a person must mend."""
@@ -184,9 +184,7 @@ class FlowRuntime:
                 if job is not stop:
                     job.result()
         finally:
-            for job in [*jobs, stop]:
-                job.cancel()
-            await asyncio.gather(*jobs, stop, return_exceptions=True)
+            await end_tasks([*jobs, stop])
 
     async def stop(self, *, superseded: bool = False) -> None:
         """Drain: lanes commit and end, then the query stops."""

@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from mirrorspark.control.ending import end_tasks
 from mirrorspark.control.flow_life import FlowLife
 from mirrorspark.control.flow_runtime import Query
 from mirrorspark.control.live_view import LiveView, complain
@@ -135,10 +136,7 @@ class _Run:
             watched -= done
             for job in done - {stop}:
                 self._ended(job)
-        stop.cancel()
-        for job in jobs:
-            job.cancel()
-        await asyncio.gather(*jobs, return_exceptions=True)
+        await end_tasks([stop, *jobs])
         await asyncio.gather(*(flow.stop() for flow in self._flows))
         self._show()
 

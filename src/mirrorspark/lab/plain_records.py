@@ -5,6 +5,7 @@ What must be accounted for by the thousand comes from ``lab/workload.py`` and go
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -66,24 +67,31 @@ def read_records(bootstrap: str, topic: str, *, isolation: str = "read_committed
     """All records of each partition from its start to its present end, as a consumer sees them."""
     ends = end_offsets(bootstrap, topic, committed=isolation == "read_committed")
     found: dict[int, list[PlainRecord]] = {number: [] for number in ends}
-    left = {number for number, (first, end) in ends.items() if end > first}
+    left = {number: end for number, (first, end) in ends.items() if end > first}
     reader = consumer(bootstrap, {"isolation.level": isolation, "enable.partition.eof": True})
     try:
         reader.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in left])
-        silent_s = 0
+        heard_at = time.monotonic()
         while left:
-            messages = reader.consume(1_000, timeout=1.0)
-            silent_s = 0 if messages else silent_s + 1
-            if silent_s >= SILENCE_MAX_S:
+            messages = reader.consume(1_000, timeout=0.05)
+            if messages:
+                heard_at = time.monotonic()
+            if time.monotonic() - heard_at >= SILENCE_MAX_S:
                 raise LabError(f"{topic}: no record for {SILENCE_MAX_S} s, but {left} are not read to their end")
             for message in messages:
                 number, error = message.partition(), message.error()
+                if number not in left:
+                    continue
                 if error is None:
                     headers = tuple(message.headers() or ())
                     stamp = message.timestamp()[1]
                     found[number].append(PlainRecord(message.offset(), stamp, message.key(), message.value(), headers))
+                    if message.offset() + 1 >= left[number]:
+                        del left[number]
                 elif error.code() == KafkaError._PARTITION_EOF:
-                    left.discard(number)
+                    # The last offsets may be markers, which no consumer is given.
+                    if message.offset() >= left[number]:
+                        del left[number]
                 elif not error.retriable():
                     raise LabError(f"{topic}-{number} cannot be read: {error}")
     finally:

@@ -105,6 +105,7 @@ class LaneRun:
         self._tracks: dict[TopicPartition, Track] = {}  # by remote partition
         self._transactions: Transactions | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._written: dict[TopicPartition, Writer] = {}  # the last epoch that this attempt used on a partition
         self._transaction_turn = asyncio.Lock()
         self._ownership = Ownership(
             spec.lane,
@@ -230,6 +231,10 @@ class LaneRun:
     def _take(self, assignment: Assignment) -> None:
         track = Track(assignment)
         track.wanted_since = time.monotonic()
+        # Sequences begin at nought again: under the same epoch the broker would take new batches for repeats.
+        track.newer_than = self._written.get(track.remote)
+        if track.newer_than is not None and self._settings.transactions:
+            raise Fenced(f"lane {self._spec.lane} takes {track.remote} up again: under a new epoch")
         track.queue.admitted = not self._settings.transactions
         self._tracks[track.remote] = track
         self._ownership.want(track)
@@ -289,6 +294,8 @@ class LaneRun:
 
     def _begin(self, track: Track) -> None:
         assert track.state is TrackState.CARRYING
+        assert track.writer is not None
+        self._written[track.remote] = track.writer
         self._express.add(track)
         self._books.touch([track])
         assert self._plan is not None
