@@ -69,7 +69,11 @@ class FetchSession:
 
     def want(self, at: TopicPartition, topic_id: bytes, offset: int, leader_epoch: int, last_epoch: int) -> None:
         """Fetch this partition from ``offset`` on, in the next request and after."""
-        if self._ids.get(at.topic) != topic_id:
+        if (known := self._ids.get(at.topic)) != topic_id:
+            if known is not None:
+                # The topic was made anew: the broker's session still holds the old one, under its id.
+                self._names.pop(known, None)
+                self.reset()
             self._ids[at.topic] = topic_id
             self._names[topic_id] = at.topic
         self._wanted[at] = FetchPartition(at.partition, offset, leader_epoch, last_epoch)
