@@ -43,7 +43,8 @@ chaos: install  ## the long run of seeded kills (SEED=…)
 	$(BIN)/mirrorspark chaos --kills 40 --seed $(SEED) --transactions
 
 docs: install  ## regenerate the reference pages
-	$(BIN)/python -m mirrorspark.control.reference_docs docs/reference
+	mkdir -p docs/reference
+	$(BIN)/python -m typer mirrorspark.__main__ utils docs --name mirrorspark --output docs/reference/cli.md
 
 ci:  ## what CI runs
 	bash .ci/run
