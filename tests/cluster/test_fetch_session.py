@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mirrorspark.cluster.broker_errors import ErrorCode
 from mirrorspark.cluster.buffer_pool import BufferPool
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.fetch_session import FetchSession
 from mirrorspark.errors import ClusterError
-from mirrorspark.lab.clients import create_topic, producer
+from mirrorspark.lab.clients import create_topic, delete_topic, producer
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
 from mirrorspark.names import TopicPartition
 from mirrorspark.wire.messages.fetch import FetchAnswer, FetchLimits
@@ -37,6 +38,7 @@ class _Asking:
         try:
             assert isinstance(answer, FetchAnswer)
             assert answer.error_code == 0
+            assert len({part.partition for part in answer.partitions}) == len(answer.partitions), answer.partitions
             return {
                 part.partition: (
                     part.error_code,
@@ -140,3 +142,34 @@ def test_one_partition_that_is_out_of_range_does_not_spoil_the_others(
     asking.want(0, 77)
     asking.want(1, 0)
     assert in_loop(asking.ask()) == {0: (1, 0), 1: (0, 2)}
+
+
+def test_a_topic_made_anew_is_asked_for_by_its_new_id_alone(
+    in_loop: Callable[..., Any],
+    connect: Callable[..., ClusterClient],
+    source_cluster: ClusterOfBrokers,
+    topic_name: str,
+) -> None:
+    """Else the broker answers each request at once with errors for the old one, for ever."""
+    create_topic(source_cluster.bootstrap, topic_name, 2)
+    client = connect(source_cluster)
+    in_loop(client.refresh([topic_name]))
+    asking = _Asking(client, topic_name)
+    for partition in range(2):
+        asking.want(partition, 0)
+    in_loop(asking.ask())
+    assert in_loop(asking.ask()) == {}
+
+    delete_topic(source_cluster.bootstrap, topic_name)
+    assert {code for code, _ in in_loop(asking.ask()).values()} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    for partition in range(2):
+        asking.session.forget(TopicPartition(topic_name, partition))  # nothing is left to ask for meanwhile
+    create_topic(source_cluster.bootstrap, topic_name, 2)
+    _write(source_cluster, topic_name, 1, 3)
+    in_loop(client.refresh([topic_name]))
+    for partition in range(2):
+        asking.want(partition, 0)
+    assert in_loop(asking.ask())[1] == (0, 3)
+    asking.want(1, 3)
+    in_loop(asking.ask())
+    assert in_loop(asking.ask()) == {}

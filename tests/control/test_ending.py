@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import pytest
 
@@ -40,3 +41,29 @@ def test_all_kinds_of_tasks_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nothing_to_end() -> None:
     asyncio.run(end_tasks([]))
+
+
+def test_who_ends_tasks_and_is_cancelled_leaves_none_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ending, "ASK_AGAIN_S", 0.001)
+
+    async def forgetful() -> None:
+        for _ in range(5):
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(3600)
+
+    async def main() -> None:
+        job = asyncio.ensure_future(forgetful())
+
+        async def owner() -> None:
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                await end_tasks([job])
+
+        owning = asyncio.ensure_future(owner())
+        await asyncio.sleep(0.01)
+        await end_tasks([owning])
+        assert owning.cancelled()
+        assert job.done()
+
+    asyncio.run(main())

@@ -127,7 +127,8 @@ class Connection:
 
     async def _await(self, future: asyncio.Future[PooledBuffer], name: str, timeout_s: float) -> PooledBuffer:
         try:
-            return await asyncio.wait_for(future, timeout_s)
+            async with asyncio.timeout(timeout_s):
+                return await future
         except TimeoutError:
             error = RequestTimedOut(
                 f"{self.address}: no answer to {name} within {timeout_s:.0f} s", address=self.address

@@ -122,7 +122,8 @@ class FetchSession:
     ) -> tuple[FetchAnswer, PooledBuffer]:
         timeout = self._client.request_timeout_s + wait_ms / 1000
         try:
-            buffer = await asyncio.wait_for(raw, timeout)
+            async with asyncio.timeout(timeout):
+                buffer = await raw
         except TimeoutError:
             error = RequestTimedOut(f"{link.address}: no answer to Fetch within {timeout:.0f} s", address=link.address)
             link.close(error)

@@ -91,7 +91,8 @@ class KeyedTopic:
                     )
                     future = link.send_raw(PRODUCE_API_KEY, version, False, body)
                     try:
-                        answer = await asyncio.wait_for(future, client.request_timeout_s)
+                        async with asyncio.timeout(client.request_timeout_s):
+                            answer = await future
                     except TimeoutError:
                         link.close()
                         raise

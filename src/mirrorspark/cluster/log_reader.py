@@ -66,7 +66,8 @@ async def read_log(
             version = link.version(FETCH_API_KEY, FETCH_VERSION_MIN, FETCH_VERSION_BY_NAME_MAX, "Fetch")
             body = encode_fetch(version, limits, {at.topic: [FetchPartition(at.partition, offset)]})
             future = link.send_raw(FETCH_API_KEY, version, False, [body])
-            answer = await asyncio.wait_for(future, client.request_timeout_s)
+            async with asyncio.timeout(client.request_timeout_s):
+                answer = await future
         except TimeoutError:
             link.close()
             code = ErrorCode.REQUEST_TIMED_OUT

@@ -199,7 +199,8 @@ class Express:
             self._news.clear()
             left = self._fetch_until - time.monotonic()
             try:
-                await asyncio.wait_for(self._news.wait(), min(max(left, 0.0), 1.0))
+                async with asyncio.timeout(min(max(left, 0.0), 1.0)):
+                    await self._news.wait()
             except TimeoutError:
                 pass
             return None

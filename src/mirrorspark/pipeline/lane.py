@@ -328,7 +328,8 @@ class LaneRun:
                     raise
                 log.warning("%s: writing the books: %s; trying again", self._spec, error)
             try:
-                await asyncio.wait_for(self._end.wait(), 0.1)
+                async with asyncio.timeout(0.1):
+                    await self._end.wait()
             except TimeoutError:
                 pass
 
@@ -380,7 +381,8 @@ class LaneRun:
             return None
         pause = min(self._limits.receipts_interval_ms / 1000, max(0.0, self._ends_at - time.monotonic()))
         try:
-            await asyncio.wait_for(self._end.wait(), pause)
+            async with asyncio.timeout(pause):
+                await self._end.wait()
         except TimeoutError:
             pass
         failure = self._troubles.failure or self._express.ended

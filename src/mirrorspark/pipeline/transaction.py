@@ -59,7 +59,8 @@ class Transactions:
                     return
                 express.data_waiting.clear()
                 try:
-                    await asyncio.wait_for(express.data_waiting.wait(), 0.5)
+                    async with asyncio.timeout(0.5):
+                        await express.data_waiting.wait()
                 except TimeoutError:
                     continue
             async with self._turn:
