@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 from mirrorspark.errors import SettingsError
 from mirrorspark.names import Flow
 
-__all__ = ["ClusterSettings", "FlowSettings", "Limits", "Policies"]
+__all__ = ["ClusterSettings", "FlowSettings", "Heartbeats", "Limits", "Naming", "Policies", "TopicSync"]
+
+CONFIG_PROPERTIES_EXCLUDE = (
+    r"follower\.replication\.throttled\.replicas, leader\.replication\.throttled\.replicas, "
+    r"message\.timestamp\.difference\.max\.ms, message\.timestamp\.type, unclean\.leader\.election\.enable, "
+    r"min\.insync\.replicas"
+)
+"""MirrorMaker 2's config.properties.exclude."""
 
 
 def parse_bootstrap(text: str, key: str) -> tuple[tuple[str, int], ...]:
@@ -67,6 +74,8 @@ class Limits:
     transaction_interval_ms: int = 100
     """With exactly.once.source.support=enabled: how often a lane commits its transaction."""
     transaction_timeout_ms: int = 60_000
+    topic_deletions_max: int = 10
+    """With on.source.topic.deleted=delete: a pass that would delete more deletes nothing and says so."""
     walks_at_once_max: int = 4
     """Partitions of a lane whose target tail is read at the same time during a recovery."""
 
@@ -78,6 +87,47 @@ class Policies:
     on_data_gap: str = "continue"
     on_topic_recreated: str = "restart"
     on_record_too_large: str = "stop"
+    on_source_topic_deleted: str = "keep"
+    """``keep`` the copy, or ``delete`` it (never more than ``Limits.topic_deletions_max`` in one pass)."""
+    on_target_topic_deleted: str = "recreate"
+    """``recreate`` and go on where the flow stands, or ``remirror`` all that the source has."""
+
+
+@dataclass(frozen=True)
+class TopicSync:
+    """What of a topic besides its records is kept equal, how often, and by which rules."""
+
+    refresh_enabled: bool = True
+    refresh_interval_s: float = 5.0
+    configs_enabled: bool = True
+    configs_interval_s: float = 60.0
+    config_properties_exclude: str = CONFIG_PROPERTIES_EXCLUDE
+    use_defaults_from: str = "target"
+    acls_enabled: bool = True
+    acls_interval_s: float = 60.0
+    acls_revoke: bool = False
+    """Also take away on the target what was taken away on the source; only what the mirror itself had granted."""
+    acls_prefixed: bool = False
+    """Also carry ACLs with a prefix instead of a topic's whole name."""
+
+
+@dataclass(frozen=True)
+class Heartbeats:
+    emitted: bool = True
+    interval_s: float = 1.0
+    replicated: bool = True
+    """Heartbeats topics are mirrored whatever ``topics`` says."""
+    replication_factor: int = 3
+
+
+@dataclass(frozen=True)
+class Naming:
+    """The replication policy: ``default``, ``identity``, ``same-name`` (identity with protection against loops) or the
+    name of an entry point in the group ``mirrorspark.replication_policy``."""
+
+    policy: str = "default"
+    separator: str = "."
+    internal_separator_enabled: bool = True
 
 
 @dataclass(frozen=True)
@@ -92,13 +142,18 @@ class FlowSettings:
     tasks_max: int = 1
     replication_factor: int = 2
     internal_replication_factor: int = 3
-    refresh_topics_interval_s: float = 5.0
     epoch_s: float = 300.0
     transactions: bool = False
     read_committed: bool = False
     start_at_latest: bool = False
-    separator: str = "."
-    identity_names: bool = False
     client_rack: str = ""
+    naming: Naming = field(default_factory=Naming)
+    topic_sync: TopicSync = field(default_factory=TopicSync)
+    heartbeats: Heartbeats = field(default_factory=Heartbeats)
     limits: Limits = field(default_factory=Limits)
     policies: Policies = field(default_factory=Policies)
+
+    @property
+    def keeps_names(self) -> bool:
+        """Whether a remote topic is named as its source topic."""
+        return self.naming.policy in ("identity", "same-name")

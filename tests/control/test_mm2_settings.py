@@ -54,8 +54,8 @@ def test_the_smallest_file() -> None:
 def test_defaults_are_mirror_makers() -> None:
     flow = _flow()
     assert (flow.topics, flow.topics_exclude) == (".*", r".*[\-\.]internal, .*\.replica, __.*")
-    assert (flow.tasks_max, flow.replication_factor, flow.separator) == (1, 2, ".")
-    assert not any((flow.transactions, flow.read_committed, flow.start_at_latest, flow.identity_names))
+    assert (flow.tasks_max, flow.replication_factor, flow.naming.separator) == (1, 2, ".")
+    assert not any((flow.transactions, flow.read_committed, flow.start_at_latest, flow.keeps_names))
 
 
 def test_each_enabled_pair_is_a_flow() -> None:
@@ -211,9 +211,9 @@ def test_every_key_has_its_place() -> None:
         lane__memory__max__bytes="1048576",
         transaction__interval__ms="250",
     )
-    assert (flow.topics, flow.topics_exclude, flow.separator) == ("orders, clicks", "", "_")
+    assert (flow.topics, flow.topics_exclude, flow.naming.separator) == ("orders, clicks", "", "_")
     assert (flow.replication_factor, flow.internal_replication_factor) == (-1, 1)
-    assert (flow.refresh_topics_interval_s, flow.epoch_s) == (30, 60)
+    assert (flow.topic_sync.refresh_interval_s, flow.epoch_s) == (30, 60)
     assert flow.policies.on_data_gap == "fail"
     assert flow.policies.on_topic_recreated == "fail"
     assert flow.policies.on_record_too_large == "dead-letter"
@@ -241,7 +241,7 @@ def test_consumer_settings_of_the_source() -> None:
     ("policy", "identity"), [("IdentityReplicationPolicy", True), ("DefaultReplicationPolicy", False)]
 )
 def test_replication_policy(policy: str, identity: bool) -> None:
-    assert _flow(replication__policy__class=f"org.apache.kafka.connect.mirror.{policy}").identity_names is identity
+    assert _flow(replication__policy__class=f"org.apache.kafka.connect.mirror.{policy}").keeps_names is identity
 
 
 # -- warnings ----------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import psutil
 from mirrorspark.lab.clients import create_topic, producer, total_records, wait_for
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers, started_together
 from mirrorspark.lab.flow_without_spark import FlowWithoutSpark
-from mirrorspark.settings import FlowSettings
+from mirrorspark.settings import FlowSettings, TopicSync
 
 BUSY, IDLE_TOPICS, IDLE_EACH = 10, 10, 99
 RECORDS_PER_S = 500
@@ -62,7 +62,7 @@ def test_990_idle_partitions_hardly_cost_cpu(
         create_topic(source.bootstrap, "busy", BUSY)
         for number in range(IDLE_TOPICS):
             create_topic(source.bootstrap, f"idle-{number}", IDLE_EACH)
-        changes = {"source": source, "target": target, "refresh_topics_interval_s": 5.0}
+        changes = {"source": source, "target": target, "topic_sync": TopicSync(refresh_interval_s=5.0)}
         few = lanes_without_spark(flow_settings("busy", **changes))
         many = lanes_without_spark(flow_settings("busy, idle-.*", **changes))
         count = BUSY + IDLE_TOPICS * IDLE_EACH

@@ -19,7 +19,7 @@ from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
 from mirrorspark.lab.flow_without_spark import FlowWithoutSpark
 from mirrorspark.lab.plain_records import read_records, write_values
 from mirrorspark.names import TopicPartition
-from mirrorspark.settings import FlowSettings
+from mirrorspark.settings import FlowSettings, TopicSync
 
 CARRIED_WITHIN_S = 10.0
 """The promise for a new topic or partition; it takes one refresh of up to 5 s and a moment."""
@@ -108,7 +108,7 @@ def test_new_topics_partitions_pauses_and_moves_inside_one_epoch(
     source, target = source_cluster.bootstrap, target_cluster.bootstrap
     base = f"inside-{os.getpid()}"
     create_topic(source, f"{base}-a", 4)
-    settings = flow_settings(f"{base}-.*", tasks_max=2, refresh_topics_interval_s=5.0)
+    settings = flow_settings(f"{base}-.*", tasks_max=2, topic_sync=TopicSync(refresh_interval_s=5.0))
     alias = settings.flow.source
     flow = lanes_without_spark(settings)
     attempts = {lane: status.since_ms for lane, status in flow.status.lanes.items()}

@@ -268,7 +268,7 @@ class FlowRuntime:
 
     async def _refresh(self) -> None:
         while True:
-            await asyncio.sleep(self.settings.refresh_topics_interval_s)
+            await asyncio.sleep(self.settings.topic_sync.refresh_interval_s)
             await self._patiently(REFRESHING, self._replan)
 
     async def _patiently(self, job: str, work: Callable[[], Awaitable[T]]) -> T | None:

@@ -12,7 +12,7 @@ from mirrorspark.control.properties_file import read_properties
 from mirrorspark.control.settings_check import SECURITY_KEYS, check_flow, check_loops
 from mirrorspark.errors import SettingsError
 from mirrorspark.names import Flow
-from mirrorspark.settings import ClusterSettings, FlowSettings, Limits, Policies, parse_bootstrap
+from mirrorspark.settings import ClusterSettings, FlowSettings, Limits, Naming, Policies, TopicSync, parse_bootstrap
 
 __all__ = ["Deployment", "load_deployment", "parse_deployment"]
 
@@ -77,8 +77,8 @@ _FLOW_KEYS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "topics.exclude": ("topics_exclude", _text),
     "tasks.max": ("tasks_max", _number(1, 1024)),
     "replication.factor": ("replication_factor", _number(-1, 32767)),
-    "refresh.topics.interval.seconds": ("refresh_topics_interval_s", _number(1, 2**31 - 1)),
-    "replication.policy.separator": ("separator", _text),
+    "refresh.topics.interval.seconds": ("topic_sync.refresh_interval_s", _number(1, 2**31 - 1)),
+    "replication.policy.separator": ("naming.separator", _text),
     "exactly.once.source.support": ("transactions", _choice("disabled", "preparing", "enabled")),
     "offset.storage.replication.factor": ("internal_replication_factor", _number(-1, 32767)),
     "epoch.seconds": ("epoch_s", _number(2, 86400)),
@@ -186,9 +186,11 @@ def _flow(
         name = properties[policy].strip()
         if name.rsplit(".", 1)[-1] not in ("IdentityReplicationPolicy", "DefaultReplicationPolicy"):
             raise SettingsError(f"{policy}={name}: only {DEFAULT} and {IDENTITY} are known", key=policy)
-        settings = replace(settings, identity_names=name.endswith("IdentityReplicationPolicy"))
+        settings = _put(
+            settings, "naming.policy", "identity" if name.endswith("IdentityReplicationPolicy") else "default"
+        )
         break
-    if not settings.separator:
+    if not settings.naming.separator:
         raise SettingsError("replication.policy.separator: must not be empty", key="replication.policy.separator")
     return settings
 
@@ -199,6 +201,6 @@ def _put(settings: FlowSettings, place: str, value: Any) -> FlowSettings:
         if place == "transactions":
             value = value == "enabled"
         return replace(settings, **{place: value})
-    inner: Limits | Policies = getattr(settings, part)
+    inner: Limits | Policies | Naming | TopicSync = getattr(settings, part)
     changes: dict[str, Any] = {part: replace(inner, **{name: value})}
     return replace(settings, **changes)

@@ -85,7 +85,7 @@ async def reconcile_topics(
     source: ClusterClient, target: ClusterClient, settings: FlowSettings, carried: Iterable[Assignment] = ()
 ) -> Reconciled:
     """Create and grow remote topics; list what can be carried. ``carried`` is what the last plan held."""
-    naming = TopicNaming(settings.flow.source, settings.separator, settings.identity_names)
+    naming = TopicNaming(settings.flow.source, settings.naming.separator, settings.keeps_names)
     chosen = TopicFilter(settings.topics, settings.topics_exclude, naming, target=settings.flow.target)
     there = {topic.name: topic for topic in await source.refresh(None)}
     matching = [topic for topic in there.values() if not topic.internal and chosen.refusal(topic.name) is None]

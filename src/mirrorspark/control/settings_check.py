@@ -52,7 +52,7 @@ def check_flow(settings: FlowSettings, properties: Mapping[str, str]) -> None:
 
 
 def _check_topics(settings: FlowSettings, properties: Mapping[str, str]) -> None:
-    naming = TopicNaming(settings.flow.source, settings.separator, settings.identity_names)
+    naming = TopicNaming(settings.flow.source, settings.naming.separator, settings.keeps_names)
     levels = (str(settings.flow), settings.flow.target)
     topics = key_in_file(properties, "topics", *levels)
     exclude = key_in_file(properties, "topics.exclude", *levels)
@@ -130,7 +130,7 @@ def check_loops(flows: Sequence[FlowSettings]) -> None:
     for flow in flows:
         by_source.setdefault(flow.flow.source, []).append(flow)
     for first in flows:
-        if first.identity_names and (circle := _circle([first], by_source)):
+        if first.keeps_names and (circle := _circle([first], by_source)):
             keys = ", ".join(str(flow.flow) for flow in circle)
             raise SettingsError(
                 f"replication.policy.class: with IdentityReplicationPolicy the flows {keys} would carry each record "
@@ -143,7 +143,7 @@ def check_loops(flows: Sequence[FlowSettings]) -> None:
 def _circle(path: list[FlowSettings], by_source: Mapping[str, list[FlowSettings]]) -> list[FlowSettings] | None:
     """A way on from the path's end back to its start on which no topic is stopped."""
     for flow in by_source.get(path[-1].flow.target, []):
-        stopped = not (path[-1].identity_names or flow.identity_names) or _are_apart(path[-1], flow)
+        stopped = not (path[-1].keeps_names or flow.keeps_names) or _are_apart(path[-1], flow)
         if stopped or flow.flow.target in [one.flow.target for one in path]:
             continue
         if flow.flow.target == path[0].flow.source:
