@@ -31,8 +31,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "offsets": ("wire", "names", "errors", "settings"),
     "pipeline": ("wire", "cluster", "plan", "offsets", "observe.metric_catalogue", *WORDS),
     "observe": ("names", "settings", "errors", "events"),
-    "control": ("wire", "cluster", "plan", "offsets", "pipeline", "observe", *WORDS),
-    "lab": ("wire", "cluster", "plan", "offsets", "pipeline", "observe", "control", *WORDS),
+    "config": ("plan", "cluster.security", *WORDS),
+    "control": ("wire", "cluster", "plan", "offsets", "pipeline", "observe", "config", *WORDS),
+    "lab": ("wire", "cluster", "plan", "offsets", "pipeline", "observe", "config", "control", *WORDS),
     "__main__": ("control", "lab", *WORDS),
 }
 
