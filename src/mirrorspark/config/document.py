@@ -1,7 +1,8 @@
 """A configuration as a list of keys and values, each with the place where it stands.
 
-Whatever form a user's files have, they become one of these, in the words of mm2.properties: ``clusters``, ``A.x``, ``A->B.x``
-and plain names. What belongs to one connector alone is ``A->B.MirrorSourceConnector.x`` (…Checkpoint…, …Heartbeat…).
+Whatever form a user's files have, they become one of these, in the words of mm2.properties: ``clusters``, ``A.x``,
+``A->B.x`` and plain names. What belongs to one connector alone is ``A->B.MirrorSourceConnector.x`` (…Checkpoint…,
+…Heartbeat…).
 """
 
 from __future__ import annotations
