@@ -146,6 +146,8 @@ class FlowSettings:
     transactions: bool = False
     read_committed: bool = False
     start_at_latest: bool = False
+    start_before_spark: bool = True
+    """Whether lanes outside of Spark carry while it starts (``pipeline.bridge``)."""
     client_rack: str = ""
     naming: Naming = field(default_factory=Naming)
     topic_sync: TopicSync = field(default_factory=TopicSync)

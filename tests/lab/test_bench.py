@@ -57,6 +57,7 @@ class Finished:
             batch_bytes=100_000,
             folder=folder,
             latency=LatencyOrder(seconds=6.0, rate=200.0, warm_s=2.0),
+            start_rounds=1,
         )
         run_comparison(order, self.result, Narrator(Console(file=self.told, width=200)))
 
@@ -78,7 +79,9 @@ def test_every_party_carries_everything_and_every_figure_is_there(finished: Fini
             value = getattr(one, name)
             assert isinstance(value, str) or (value is not None and math.isfinite(value) and value >= 0), name
         assert min(one.records_per_s, one.mb_per_s, one.steady_records_per_s, one.startup_s, one.rss_peak_mb) > 0
-    assert [one.records for one in result.preloads] == [RECORDS]
+    assert {one.party for one in result.starts} == {MM2.key, OURS.key}
+    assert all(one.startup_s > 0 and one.duplicates == 0 for one in result.starts)
+    assert result.preloads[0].records == RECORDS
     assert all(0 < one.batch_bytes_mean < 110_000 for one in result.preloads)
 
 
@@ -160,7 +163,11 @@ def test_ratios_are_of_medians_and_against_the_right_peer() -> None:
         Latency(MM2.key, 1, 1, 1, 1, 4.0, 5.0, 10.0, 20.0, 30.0),
         Latency(OURS.key, 1, 1, 1, 1, 2.0, 5.0, 10.1, 20.0, 30.0, 300, 0, None),
     ]
-    found = {check.what: check for check in all_checks(carries, latencies)}
+    starts = [
+        replace(_carry(MM2.key, "1k", 1, 1.0, 1.0), startup_s=10.0),
+        replace(_carry(OURS.key, "1k", 1, 1.0, 1.0), startup_s=5.1),
+    ]
+    found = {check.what: check for check in all_checks(carries, starts, latencies)}
     tuned = found["1 KB uncompressed: throughput / MirrorMaker 2 tuned"]
     assert tuned.measured == pytest.approx(3.25)
     assert tuned.by_round == pytest.approx((6.5, 3.25, 650 / 300))

@@ -15,7 +15,8 @@ from mirrorspark.events import Event, EventKind
 from mirrorspark.names import Flow
 from mirrorspark.pipeline import worker
 from mirrorspark.pipeline.lane import LaneSpec
-from mirrorspark.pipeline.worker import carry, passes
+from mirrorspark.pipeline.troubles_that_pass import passes
+from mirrorspark.pipeline.worker import carry
 from mirrorspark.settings import ClusterSettings, FlowSettings
 
 SPEC = LaneSpec(

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 
+from mirrorspark.control.ending import end_tasks
 from mirrorspark.control.flow_runtime import FlowRuntime, Query
 from mirrorspark.control.live_view import complain
 from mirrorspark.errors import Fenced, MirrorError, SparkLost
@@ -27,6 +28,8 @@ RETRY_PAUSE_S_MAX = 60.0
 RAN_WELL_S = 60.0
 """After so long a lead the next failure is a new story: its first pause is short again."""
 THE_FLOW = "the flow"
+HEAD_START_S_MAX = 6.0
+"""How long Spark's start waits for the lanes that carry meanwhile to begin."""
 
 
 class FlowLife:
@@ -35,7 +38,9 @@ class FlowLife:
         settings: FlowSettings,
         make_query: Callable[[FlowSettings, int], Query],
         spark_is_up: Callable[[], Awaitable[object]],
+        begin_early: Callable[[FlowSettings, int], bool] = lambda settings, generation: False,
     ) -> None:
+        """``begin_early`` starts lanes outside of Spark (``pipeline.bridge``) and says whether it did."""
         self.settings = settings
         self.status = FlowStatus(str(settings.flow), settings.tasks_max, settings.topics)
         self.error: Exception | None = None
@@ -45,6 +50,7 @@ class FlowLife:
         self.on_event: Callable[[Event], None] = lambda event: None
         self._make_query = make_query
         self._spark_is_up = spark_is_up
+        self._begin_early = begin_early
         self._runtime: FlowRuntime | None = None
 
     async def live(self) -> None:
@@ -69,18 +75,36 @@ class FlowLife:
             pause = min(pause * 2, RETRY_PAUSE_S_MAX)
 
     async def _attempt(self) -> None:
-        """Order matters: a flow is led only when its clusters and Spark are there, so that nobody is shut out in vain."""
+        """Order matters: a flow that another mirror may lead is taken over only when its clusters and Spark are there, so
+        that nobody is shut out in vain. One that nobody leads is carried at once, and by Spark when it is there."""
         runtime = self._runtime = FlowRuntime(self.settings, self._make_query, self.status)
         runtime.on_event = lambda event: self.on_event(event)
         await runtime.reach()
         self.has_reached = True
-        await self._spark_is_up()
+        is_free = self.settings.start_before_spark and await runtime.is_free()
+        if not is_free:
+            await self._spark_is_up()
         await runtime.lead()
+        runtime.is_bridged = is_free and self._begin_early(self.settings, runtime.generation)
+        running = asyncio.ensure_future(runtime.run())
+        starting = asyncio.ensure_future(self._start_query(runtime))
+        try:
+            await asyncio.wait([running, starting], return_when=asyncio.FIRST_COMPLETED)
+            if starting.done():
+                starting.result()
+                self.error = None
+                self.has_led = True
+                self.status.clear(THE_FLOW)
+            await running
+        finally:
+            await end_tasks([starting, running])
+
+    async def _start_query(self, runtime: FlowRuntime) -> None:
+        if runtime.is_bridged:
+            # Spark's start would take the processors away from it.
+            await runtime.all_lanes_carry(HEAD_START_S_MAX)
+        await self._spark_is_up()
         await asyncio.to_thread(runtime.start_query)
-        self.error = None
-        self.has_led = True
-        self.status.clear(THE_FLOW)
-        await runtime.run()
 
     async def _superseded(self, error: Fenced) -> None:
         complain(f"{error.code}: {error}")
@@ -123,7 +147,7 @@ class FlowLife:
         runtime, self._runtime = self._runtime, None
         if runtime is None or self.status.state == "superseded":
             return
-        if self.error is None and runtime.has_led:
+        if runtime.has_led and (self.error is None or runtime.is_bridged):
             await self._drain(runtime)
         else:
             runtime.close()

@@ -19,9 +19,8 @@ from mirrorspark.control.pauses import PAUSE_KEY, format_pauses, parse_pauses
 from mirrorspark.errors import ClusterError, MirrorError, SettingsError
 from mirrorspark.names import TopicPartition
 from mirrorspark.observe.flow_status import LANE_START_S, FlowStatus
-from mirrorspark.offsets.internal_topics import plan_topic, status_topic
+from mirrorspark.offsets.internal_topics import PLAN_KEY, plan_topic, status_topic
 from mirrorspark.offsets.position import Position, positions_group
-from mirrorspark.pipeline.lane import PLAN_KEY
 from mirrorspark.plan.lanes import Assignment, Plan
 from mirrorspark.settings import FlowSettings
 

@@ -28,8 +28,7 @@ from mirrorspark.errors import ClusterError, Fenced, MirrorError, SettingsError
 from mirrorspark.events import Event
 from mirrorspark.names import TopicPartition
 from mirrorspark.observe.flow_status import FlowStatus
-from mirrorspark.offsets.internal_topics import plan_topic, status_topic
-from mirrorspark.pipeline.lane import PLAN_KEY
+from mirrorspark.offsets.internal_topics import PLAN_KEY, plan_topic, status_topic
 from mirrorspark.plan.lanes import Assignment, Owner, Plan, spread
 from mirrorspark.settings import FlowSettings
 
@@ -44,6 +43,7 @@ LEAD_TIMEOUT_S = 60.0
 FOLLOW_MS = 500
 STOP_TIMEOUT_S = 30.0
 WATCH_INTERVAL_S = 1.0
+LANES_POLL_S = 0.1
 RESTART_PAUSE_S_MAX = 30.0
 RAN_WELL_S = 60.0
 """A query that ran for so long is well again: its last failure is forgotten, the next pause is a short one."""
@@ -102,6 +102,8 @@ class FlowRuntime:
         self._stop = asyncio.Event()
         self._rates: dict[TopicPartition, float] = {}
         self._respread_at = time.monotonic() + RESPREAD_INTERVAL_S
+        self.is_bridged = False
+        """Whether lanes were begun outside of Spark, to carry until its query is there."""
         self.on_event: Callable[[Event], None] = lambda event: None
 
     # -- start ------------------------------------------------------------------------------------------------------
@@ -118,6 +120,14 @@ class FlowRuntime:
             await asyncio.gather(*sides)
         finally:
             await end_tasks(sides)
+
+    async def is_free(self) -> bool:
+        """Whether no other mirror can be at work on the flow: it never ran here, or was stopped in order."""
+        (found,) = await self._target.refresh([self._plans.topic])
+        if found.error_code:
+            return True
+        raw = (await self._plans.read_all(Deadline(LEAD_TIMEOUT_S))).get(PLAN_KEY)
+        return raw is None or read_plan(raw).stopping
 
     async def lead(self) -> None:
         """Take the flow over and have a first plan. Raises what a person must mend."""
@@ -152,6 +162,15 @@ class FlowRuntime:
                 self._plan = plan
                 return
 
+    async def all_lanes_carry(self, within_s: float) -> None:
+        """Returns when every lane has reported that it carries, or after so long: nothing depends on it but the start."""
+        deadline = Deadline(within_s)
+        while not deadline.passed:
+            lanes = [self.status.lanes.get(index) for index in range(self.settings.tasks_max)]
+            if all(lane is not None and lane.state == "carrying" for lane in lanes):
+                return
+            await asyncio.sleep(LANES_POLL_S)
+
     @property
     def has_led(self) -> bool:
         return self._plan is not None
@@ -163,8 +182,10 @@ class FlowRuntime:
 
     def start_query(self) -> None:
         """Blocking: begin the epochs."""
-        self._query = self._make_query(self.settings, self.generation)
-        self._query.start()
+        query = self._make_query(self.settings, self.generation)
+        query.start()
+        self._query = query  # from here on it is watched
+        self.is_bridged = False
         self.status.run()
 
     # -- run --------------------------------------------------------------------------------------------------------
@@ -213,7 +234,7 @@ class FlowRuntime:
 
     async def _await_lanes_ended(self) -> None:
         deadline = Deadline(STOP_TIMEOUT_S)
-        while not deadline.passed and self._query is not None and self._query.active:
+        while not deadline.passed and (self.is_bridged or (self._query is not None and self._query.active)):
             for key, value in await self._statuses.follow(deadline, FOLLOW_MS):
                 self.status.fold(key, value)
             lanes = [self.status.lanes.get(index) for index in range(self.settings.tasks_max)]

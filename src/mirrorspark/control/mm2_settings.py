@@ -81,6 +81,7 @@ _FLOW_KEYS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "replication.policy.separator": ("naming.separator", _text),
     "exactly.once.source.support": ("transactions", _choice("disabled", "preparing", "enabled")),
     "offset.storage.replication.factor": ("internal_replication_factor", _number(-1, 32767)),
+    "start.before.spark": ("start_before_spark", _boolean),
     "epoch.seconds": ("epoch_s", _number(2, 86400)),
     "on.data.gap": ("policies.on_data_gap", _choice("continue", "fail")),
     "on.topic.recreated": ("policies.on_topic_recreated", _choice("restart", "fail")),

@@ -26,6 +26,8 @@ from mirrorspark.control.live_view import LiveView, complain
 from mirrorspark.control.mm2_settings import Deployment
 from mirrorspark.control.spark_start import SparkStart
 from mirrorspark.errors import Fenced, SettingsError, SparkLost
+from mirrorspark.pipeline.bridge import Bridge
+from mirrorspark.pipeline.flow_order import FlowOrder
 from mirrorspark.pipeline.spark_master import local_slots
 from mirrorspark.settings import FlowSettings
 
@@ -56,7 +58,10 @@ class _Run:
         self._ui = ui
         self._folder = folder
         self._lane_count = sum(flow.tasks_max for flow in deployment.flows)
-        self._flows = [FlowLife(settings, self._make_query, self._spark_is_up) for settings in deployment.flows]
+        self._bridge: Bridge | None = None
+        self._flows = [
+            FlowLife(settings, self._make_query, self._spark_is_up, self._begin_early) for settings in deployment.flows
+        ]
         self._stop = asyncio.Event()
         self._spark: SparkStart | None = None
         self._spark_lost: SparkLost | None = None
@@ -76,21 +81,26 @@ class _Run:
     def _make_query(self, settings: FlowSettings, generation: int) -> Query:
         """Called in a thread, when Spark is up."""
         from mirrorspark.pipeline.flow_query import FlowQuery
-        from mirrorspark.pipeline.mirror_source import FlowOrder
 
         assert self._spark is not None
         name = "".join(char if char.isalnum() else "_" for char in str(settings.flow))
         return FlowQuery(self._spark.up, FlowOrder(settings, generation), self._folder / name)
+
+    def _begin_early(self, settings: FlowSettings, generation: int) -> bool:
+        assert self._bridge is not None
+        return self._bridge.carry(FlowOrder(settings, generation))
 
     # -- life -------------------------------------------------------------------------------------------------------
 
     async def main(self) -> int:
         self._hear_signals()
         self._warn_of_few_slots()
+        self._bridge = Bridge()
         self._spark = SparkStart(_load_spark, self._open_session, _kill_starting_jvm)
         try:
             await self._run_flows()
         finally:
+            await asyncio.to_thread(self._bridge.close)
             if self._view is not None:
                 self._view.close()
             if self._spark_lost is None:
@@ -129,6 +139,7 @@ class _Run:
         hears_hang_up = False
         while not self._stop.is_set() and self._is_worth_it(jobs):
             self._show()
+            self._end_bridge()
             if self._spark is not None and self._spark.is_up and not hears_hang_up:
                 hears_hang_up = True
                 self._hear_hang_up()
@@ -139,6 +150,12 @@ class _Run:
         await end_tasks([stop, *jobs])
         await asyncio.gather(*(flow.stop() for flow in self._flows))
         self._show()
+
+    def _end_bridge(self) -> None:
+        """When Spark has every flow that could be started; a flow that comes later starts with Spark at once."""
+        assert self._bridge is not None
+        if all(flow.has_led or flow.error is not None for flow in self._flows):
+            self._bridge.hang_up()
 
     def _ended(self, job: asyncio.Future[Any]) -> None:
         """A flow's life ends by itself only when it was taken over (told there) or when Spark is gone."""

@@ -19,8 +19,8 @@ __all__ = ["SparkStart"]
 
 log = logging.getLogger("mirrorspark")
 
-HOLD_BACK_S_MAX = 2.0
-"""Loading Spark's Python side takes part of it, and a cluster that answers ends it: a good start loses nothing."""
+HOLD_BACK_S_MAX = 10.0
+"""Until a flow asks for Spark: when its clusters have answered, or when its first lanes carry without it."""
 LAST_WORDS_S = 2.0
 """What the starting thread has for removing its temporary files when the JVM is killed under it."""
 
@@ -45,8 +45,9 @@ class SparkStart:
 
     def _open(self) -> None:
         try:
-            self._load()
             self._wanted.wait(HOLD_BACK_S_MAX)
+            if not self._abandoned:
+                self._load()
             self._is_opening = not self._abandoned
             if self._abandoned:
                 return

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-__all__ = ["PROGRESS_PARTITIONS", "ledger_topic", "plan_topic", "progress_topic", "status_topic"]
+__all__ = [
+    "PLAN_KEY",
+    "PROGRESS_PARTITIONS",
+    "WRITERS_TOPIC",
+    "ledger_topic",
+    "plan_topic",
+    "progress_topic",
+    "status_topic",
+]
 
+PLAN_KEY = b"plan"
+"""Of the plan on the plan topic: nothing but a mirror's driver may write it."""
 PROGRESS_PARTITIONS = 25
 """What Connect creates; the partitioner depends on it, so an existing topic's own count goes before it."""
+WRITERS_TOPIC = "mirrorspark-writers.internal"
+"""Which producer ids belong to mirrors: one for a whole cluster, entered by every flow that writes there."""
 
 
 def progress_topic(source: str) -> str:

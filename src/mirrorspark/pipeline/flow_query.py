@@ -20,7 +20,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from mirrorspark.errors import MirrorError, SparkLost
-from mirrorspark.pipeline.mirror_source import FlowOrder, MirrorDataSource, stop_mark
+from mirrorspark.pipeline.flow_order import FlowOrder, stop_mark
+from mirrorspark.pipeline.mirror_source import MirrorDataSource
 from mirrorspark.pipeline.session import first_line
 
 __all__ = ["FlowQuery", "reason"]

@@ -23,7 +23,7 @@ from mirrorspark.cluster.writer import Writer
 from mirrorspark.errors import ClusterError, Fenced, MirrorError
 from mirrorspark.events import Event, EventKind
 from mirrorspark.names import TopicPartition
-from mirrorspark.offsets.internal_topics import ledger_topic, plan_topic, progress_topic, status_topic
+from mirrorspark.offsets.internal_topics import PLAN_KEY, ledger_topic, plan_topic, progress_topic, status_topic
 from mirrorspark.offsets.position import positions_group
 from mirrorspark.pipeline.bookkeeping import Bookkeeping
 from mirrorspark.pipeline.dead_letters import DeadLetters
@@ -37,11 +37,10 @@ from mirrorspark.pipeline.troubles import Troubles
 from mirrorspark.plan.lanes import Assignment, Plan
 from mirrorspark.settings import FlowSettings
 
-__all__ = ["PLAN_KEY", "LaneRun", "LaneSpec"]
+__all__ = ["LaneRun", "LaneSpec"]
 
 log = logging.getLogger("mirrorspark.lane")
 
-PLAN_KEY = b"plan"
 START_TIMEOUT_S = 60.0
 DRAIN_TIMEOUT_S = 20.0
 PLAN_POLL_MS = 1_000

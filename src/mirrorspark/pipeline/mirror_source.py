@@ -7,9 +7,7 @@ clusters' credentials); it travels on inside the pickled lanes, never as an opti
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,36 +15,12 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
+from mirrorspark.pipeline.flow_order import FlowOrder, stop_mark
 from mirrorspark.pipeline.lane import LaneSpec
-from mirrorspark.pipeline.receipt import RECEIPT_DDL, to_arrow
+from mirrorspark.pipeline.receipt_rows import RECEIPT_DDL, to_arrow
 from mirrorspark.pipeline.worker import carry
-from mirrorspark.settings import FlowSettings
 
-__all__ = ["FlowOrder", "MirrorDataSource", "stop_mark"]
-
-
-@dataclass(frozen=True)
-class FlowOrder:
-    """What the driver leaves for the data source: one file per flow, mode 0600."""
-
-    settings: FlowSettings
-    generation: int
-
-    def write(self, path: Path) -> None:
-        path.touch(mode=0o600)
-        path.chmod(0o600)
-        path.write_bytes(pickle.dumps(self))
-
-    @staticmethod
-    def read(path: Path) -> FlowOrder:
-        order = pickle.loads(path.read_bytes())
-        assert isinstance(order, FlowOrder)
-        return order
-
-
-def stop_mark(order: Path) -> Path:
-    """A file beside the order that says: no further epoch."""
-    return order.with_name("stop")
+__all__ = ["MirrorDataSource"]
 
 
 class LaneTask(InputPartition):

@@ -11,15 +11,15 @@ import logging
 import time
 from collections.abc import Iterator
 
-from mirrorspark.cluster.broker_errors import ErrorCode
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.keyed_topic import KeyedTopic
-from mirrorspark.errors import BrokerError, ClusterError, Fenced, MirrorError
+from mirrorspark.errors import MirrorError
 from mirrorspark.events import Event, EventKind
 from mirrorspark.offsets.internal_topics import status_topic
 from mirrorspark.pipeline.lane import LaneRun, LaneSpec
 from mirrorspark.pipeline.receipt import Receipt
+from mirrorspark.pipeline.troubles_that_pass import passes
 from mirrorspark.settings import ClusterSettings
 
 __all__ = ["carry"]
@@ -32,15 +32,6 @@ SUPERSEDED_PAUSE_S = 1.0
 FAILED_PAUSE_S = 5.0
 """Spark starts a failed task again at once, up to its number of attempts: an error that stays must not use them up."""
 TELL_TIMEOUT_S = 5.0
-FENCED = frozenset(
-    {
-        ErrorCode.INVALID_PRODUCER_EPOCH,
-        ErrorCode.INVALID_TXN_STATE,
-        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
-        ErrorCode.PRODUCER_FENCED,
-    }
-)
-"""What a broker says to a writer that has a successor, or whose transaction is gone: own everything anew."""
 
 
 class _Worker:
@@ -77,15 +68,6 @@ class _Worker:
 
 
 _worker: _Worker | None = None
-
-
-def passes(error: Exception) -> bool:
-    """Whether another attempt in the same task may well succeed: a cluster was away, or somebody fenced us."""
-    if isinstance(error, BrokerError) and error.error_code in FENCED:
-        return True
-    if isinstance(error, ClusterError):
-        return error.retriable
-    return isinstance(error, Fenced | TimeoutError)
 
 
 def carry(spec: LaneSpec) -> Iterator[list[Receipt]]:

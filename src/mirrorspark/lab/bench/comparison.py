@@ -2,7 +2,8 @@
 
 ``command/bench.py`` calls it. The walk: (1) find room, (2) start two brokers, (3) for each shape: warm the brokers up with a
 carry that does not count, preload its topic, let every party carry it in every round, (4) latency, one party after
-the other, (5) end all processes and remove all data, whatever happened.
+the other, (5) start-up: from process to first record,
+(6) end all processes and remove all data, whatever happened.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mirrorspark.lab.bench.byte_code import byte_code_kept, is_byte_code_off
@@ -32,6 +33,7 @@ from mirrorspark.lab.preload import preload
 
 __all__ = ["ComparisonOrder", "run_comparison"]
 
+START_RECORDS = 1_000
 WARM_UP_PART = 10
 WARM_UP_RECORDS_MAX = 2_000_000
 OLD_S = 50 * 60.0
@@ -49,6 +51,7 @@ class ComparisonOrder:
     batch_bytes: int
     folder: Path | None
     latency: LatencyOrder | None
+    start_rounds: int = 3
 
 
 def run_comparison(order: ComparisonOrder, result: Comparison, narrator: Narrator) -> None:
@@ -65,6 +68,8 @@ def run_comparison(order: ComparisonOrder, result: Comparison, narrator: Narrato
         run = _Run(order, clusters, folder, result, narrator)
         for load in loads:
             run.throughput(load)
+        if order.start_rounds:
+            run.starts(loads[0].shape)
         if order.latency is not None:
             run.latency(order.latency)
     result.is_complete = True
@@ -90,6 +95,8 @@ def _notes(order: ComparisonOrder) -> list[str]:
         f"Before the first round of a shape {_warmer(order).label} carries a tenth of it, which does not count: it warms "
         "the brokers' JIT compilers, and what is made once after an installation is there afterwards.",
         "Parties run one after the other, in each second round in reverse order; afterwards their topics are deleted.",
+        "Start-up: process to first record on the target, a topic of few records, each party as shipped. For throughput "
+        "and CPU mirrorspark does not carry before Spark is up (start.before.spark=false): they are those of Spark's lanes.",
         "MB are values before compression. RSS counts shared pages for each process; PSS does not.",
     ]
     if MM2 in order.parties:
@@ -162,6 +169,18 @@ class _Run:
                 self._result.carries.append(carry)
         delete_topics(self._source, shape.topic)
 
+    def starts(self, shape: Shape) -> None:
+        """From process to first record, as each party is shipped."""
+        load, topic = Load(shape, START_RECORDS), "bench-start"
+        self._preload(load, topic)
+        for number in range(1, self._order.start_rounds + 1):
+            for party in (MM2, OURS) if number % 2 else (OURS, MM2):
+                if party not in self._order.parties:
+                    continue
+                what = f"start-up, round {number}, {party.label}"
+                self._result.starts.append(self._carry(party, load, topic, number, what, prefix="start"))
+        delete_topics(self._source, topic)
+
     def latency(self, order: LatencyOrder) -> None:
         self._narrator.tell("latency: the clients alone")
         self._result.latencies.append(measure_floor(self._target.bootstrap, order))
@@ -204,9 +223,11 @@ class _Run:
         self._carry(party, part, topic, 0, f"{load.shape.label}, warm-up by {party.label}, not counted")
         delete_topics(self._source, topic)
 
-    def _carry(self, party: Party, load: Load, topic: str, number: int, what: str) -> Carry:
-        alias = f"{party.key}-{load.shape.key}-{number}"
+    def _carry(self, party: Party, load: Load, topic: str, number: int, what: str, prefix: str = "") -> Carry:
+        """With a prefix: a start. Else what counts is what Spark's lanes carry, so nothing is carried before them."""
+        alias = f"{prefix}{party.key}-{load.shape.key}-{number}"
         errand = self._errand(party, alias, topic, load.shape.codec)
+        errand = replace(errand, starts_before_spark=bool(prefix))
         self._narrator.tell(what)
         with self._narrator.progress(what, load.records) as progress:
             carry = measure_carry(party, errand, load, self._clusters, topic=topic, number=number, progress=progress)

@@ -76,6 +76,8 @@ class Errand:
     codec: str
     tasks_max: int
     folder: Path
+    starts_before_spark: bool = True
+    """As mirrorspark does; without it all that is measured is what Spark's own lanes do."""
 
     def remote(self, topic: str) -> str:
         return f"{self.alias}.{topic}"
@@ -90,7 +92,7 @@ def prepare(party: Party, errand: Errand, extra: Mapping[str, str] | None = None
         (errand.alias, errand.source),
         (TARGET, errand.target),
         tasks_max=errand.tasks_max,
-        extra={**topics, **(extra or {})},
+        extra={**topics, "start.before.spark": str(errand.starts_before_spark).lower(), **(extra or {})},
     )
     return (BareLoop if party == BARE else Mirror)(properties, folder=errand.folder)
 

@@ -53,14 +53,14 @@ class Check:
 Figure = Callable[[Carry], float]
 
 
-def all_checks(carries: Sequence[Carry], latencies: Sequence[Latency]) -> list[Check]:
+def all_checks(carries: Sequence[Carry], starts: Sequence[Carry], latencies: Sequence[Latency]) -> list[Check]:
     """Those for which both parties were measured."""
     found: list[Check | None] = []
     for shape in SHAPES.values():
         of_shape = [carry for carry in carries if carry.shape == shape.key]
         found += _of_shape(of_shape, shape.key, shape.label)
     found.append(
-        _ratio(carries, "start to first record / MirrorMaker 2 default", MM2.key, _startup, at_most=STARTUP_MAX)
+        _ratio(starts, "start to first record / MirrorMaker 2 default", MM2.key, _startup, at_most=STARTUP_MAX)
     )
     found += _of_latency(latencies)
     return [check for check in found if check is not None]

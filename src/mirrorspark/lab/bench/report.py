@@ -94,11 +94,12 @@ def as_json(result: Comparison) -> str:
         "notes": result.notes,
         "preloads": [asdict(one) for one in result.preloads],
         "carries": [asdict(one) for one in result.carries],
+        "starts": [{"party": one.party, "round": one.round, "seconds": one.startup_s} for one in result.starts],
         "summary": _summary(result.carries),
         "latency": [asdict(one) for one in result.latencies],
         "checks": [
             {**asdict(one), "wanted": one.wanted, "verdict": one.verdict}
-            for one in all_checks(result.carries, result.latencies)
+            for one in all_checks(result.carries, result.starts, result.latencies)
         ],
     }
     return json.dumps(document, indent=2)
@@ -121,7 +122,7 @@ def _sheets(result: Comparison) -> list[_Sheet]:
     sheets = [_throughput(key, result.carries) for key in SHAPES if any(one.shape == key for one in result.carries)]
     if result.latencies:
         sheets.append(_latency(result.latencies))
-    checks = all_checks(result.carries, result.latencies)
+    checks = all_checks(result.carries, result.starts, result.latencies)
     if checks:
         sheets.append(_verdicts(checks))
     return sheets

@@ -35,5 +35,7 @@ class Comparison:
     notes: list[str] = field(default_factory=list)
     preloads: list[Preload] = field(default_factory=list)
     carries: list[Carry] = field(default_factory=list)
+    starts: list[Carry] = field(default_factory=list)
+    """Of a topic with few records: only their ``startup_s`` counts."""
     latencies: list[Latency] = field(default_factory=list)
     is_complete: bool = False

@@ -43,6 +43,7 @@ def mm2(
     records_1k: Annotated[int, typer.Option(min=4, help="How many records of 1 KB.")] = 4_000_000,
     records_200b: Annotated[int, typer.Option(min=4, help="How many records of 200 B.")] = 20_000_000,
     rounds: Annotated[int, typer.Option(min=1, max=20, help="How often each party carries each topic.")] = 2,
+    start_rounds: Annotated[int, typer.Option(min=0, max=20, help="How often each start-up is measured.")] = 3,
     shapes: Annotated[str, typer.Option(help=f"Comma list of {', '.join(SHAPES)}.")] = ",".join(SHAPES),
     parties: Annotated[
         str, typer.Option(help=f"Comma list of {', '.join(f'{key} ({one.label})' for key, one in PARTIES.items())}.")
@@ -79,6 +80,7 @@ def mm2(
         batch_bytes=batch_bytes,
         folder=folder,
         latency=None if skip_latency else LatencyOrder(latency_seconds, latency_rate, latency_warm_seconds),
+        start_rounds=start_rounds,
     )
     console = Console()
     if not console.is_terminal:
