@@ -19,6 +19,11 @@ from mirrorspark.lab.raw_log import cluster_client
 T = TypeVar("T")
 
 IN_LOOP_TIMEOUT_S = 180.0
+KEEPS_ACLS = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+    "allow.everyone.if.no.acl.found": "true",
+}
 
 # A busy machine is no finding.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -29,8 +34,11 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def two_clusters() -> Iterator[tuple[ClusterOfBrokers, ClusterOfBrokers]]:
-    """Source and target, one broker each. Tests share them: whoever kills a broker makes a cluster of their own."""
-    source, target = ClusterOfBrokers("source"), ClusterOfBrokers("target")
+    """Source and target, one broker each. Tests share them: whoever kills a broker makes a cluster of their own.
+
+    Both keep ACLs; tests that ask for nothing are super users and never meet them.
+    """
+    source, target = (ClusterOfBrokers(name, settings=KEEPS_ACLS) for name in ("source", "target"))
     with started_together(source, target):
         yield source, target
 

@@ -8,8 +8,11 @@ import sys
 import typer
 
 from mirrorspark import __version__
+from mirrorspark.control.command.convert import convert
 from mirrorspark.control.command.events import events
+from mirrorspark.control.command.groups import groups
 from mirrorspark.control.command.pause import pause
+from mirrorspark.control.command.plan import plan
 from mirrorspark.control.command.resume import resume
 from mirrorspark.control.command.run import RunCommand, run
 from mirrorspark.control.command.status import status
@@ -23,10 +26,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command(cls=RunCommand)(run)
+app.command(cls=RunCommand)(plan)
 app.command()(status)
 app.command()(events)
 app.command()(pause)
 app.command()(resume)
+app.command()(convert)
+app.add_typer(groups, name="groups")
 
 
 @app.command()
@@ -42,9 +48,11 @@ def add_lab_commands() -> None:
     from mirrorspark.lab.command.bench import bench
     from mirrorspark.lab.command.chaos import chaos
     from mirrorspark.lab.command.demo import demo
+    from mirrorspark.lab.command.positions import positions
 
     app.command()(demo)
     app.command()(chaos)
+    app.command()(positions)
     app.add_typer(bench, name="bench")
 
 

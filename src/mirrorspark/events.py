@@ -25,8 +25,21 @@ class EventKind:
     POSITION_LOST = "position.lost"  # no position and no ledger, yet the target is not empty
     NO_FENCE = "fence.unavailable"  # the target forbids transactional ids: at least once
     TOPIC_REFUSED = "topic.refused"  # a cluster refuses to describe, create or grow a topic
+    TOPIC_NOT_CARRIED = "topic.not.carried"  # a wanted topic that no remote topic can be made for
+    SETTINGS_REFUSED = "settings.refused"  # the target refuses a change of a topic's settings
+    ACLS_REFUSED = "acls.refused"  # a cluster refuses to show, take or drop ACLs, or one cannot be carried as it is
     SOURCE_TOPIC_DELETED = "source.topic.deleted"  # a topic that was carried is gone from the source
+    DELETIONS_HELD_BACK = "deletions.held.back"  # more copies would be deleted at once than topic.deletions.max
+    TARGET_TOPIC_DELETED = "target.topic.deleted"  # a remote topic that was carried is gone, or was made anew
+    NOT_FORWARDED = "not.forwarded"  # a mirror wrote it on the source, and the flow keeps topic names
+    GROUPS_POLLED = "groups.polled"  # the source does not let commits be followed: groups are asked at an interval
+    GROUP_REFUSED = "group.refused"  # a cluster refuses to show a group's offsets, or to take them
+    OFFSET_SYNCS_REFUSED = (
+        "offset.syncs.refused"  # a cluster does not take the offset syncs; nothing of ours needs them
+    )
+    INTERNAL_RECORD_DAMAGED = "internal.record.damaged"  # records of a mirror's own topics that cannot be read
     LANE_FAILED = "lane.failed"  # a lane's attempt ended by an error that does not pass by itself
+    EDIT_REFUSED = "edit.refused"  # the file was edited and is wrong; the mirror goes on with what it had
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from mirrorspark.errors import SettingsError
 from mirrorspark.names import Flow
 
-__all__ = ["ClusterSettings", "FlowSettings", "Heartbeats", "Limits", "Naming", "Policies", "TopicSync"]
+__all__ = ["ClusterSettings", "FlowSettings", "GroupSync", "Heartbeats", "Limits", "Naming", "Policies", "TopicSync"]
 
 CONFIG_PROPERTIES_EXCLUDE = (
     r"follower\.replication\.throttled\.replicas, leader\.replication\.throttled\.replicas, "
@@ -112,6 +112,26 @@ class TopicSync:
 
 
 @dataclass(frozen=True)
+class GroupSync:
+    """Consumer groups: whose offsets are translated, and the topics in which MirrorMaker 2 keeps what that needs."""
+
+    groups: str = ".*"
+    groups_exclude: str = "console-consumer-.*, connect-.*, __.*"
+    refresh_enabled: bool = True
+    refresh_interval_s: float = 600.0
+    checkpoints_enabled: bool = True
+    checkpoints_interval_s: float = 60.0
+    checkpoints_replication_factor: int = 3
+    offsets_enabled: bool = False
+    """Write translated offsets to the groups on the target (sync.group.offsets.enabled)."""
+    offsets_interval_s: float = 60.0
+    offset_syncs_enabled: bool = True
+    offset_syncs_on_target: bool = False
+    offset_syncs_replication_factor: int = 3
+    offset_lag_max: int = 100
+
+
+@dataclass(frozen=True)
 class Heartbeats:
     emitted: bool = True
     interval_s: float = 1.0
@@ -132,7 +152,7 @@ class Naming:
 
 @dataclass(frozen=True)
 class FlowSettings:
-    """One enabled flow with everything that its driver and lanes need."""
+    """One flow with everything that its driver and lanes need."""
 
     flow: Flow
     source: ClusterSettings
@@ -149,11 +169,16 @@ class FlowSettings:
     start_before_spark: bool = True
     """Whether lanes outside of Spark carry while it starts (``pipeline.bridge``)."""
     client_rack: str = ""
+    aliases: tuple[str, ...] = ()
+    """Other clusters of the deployment whose names contain the separator, so that topics from there are recognised."""
     naming: Naming = field(default_factory=Naming)
     topic_sync: TopicSync = field(default_factory=TopicSync)
+    group_sync: GroupSync = field(default_factory=GroupSync)
     heartbeats: Heartbeats = field(default_factory=Heartbeats)
     limits: Limits = field(default_factory=Limits)
     policies: Policies = field(default_factory=Policies)
+    enabled: bool = True
+    """False: heartbeats only, as MirrorMaker 2 has it for every pair of clusters unless told otherwise."""
 
     @property
     def keeps_names(self) -> bool:

@@ -6,12 +6,17 @@ import itertools
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from mirrorspark.cluster.cluster_client import ClusterClient
+from mirrorspark.control import group_sync
+from mirrorspark.lab.clients import create_topic
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
 
 from .led_flow import LedFlow
+from .led_groups import LedGroups
 
 _aliases = itertools.count(1)
 
@@ -32,6 +37,9 @@ def flow_file(
             f"{alias}->west.topics": topics,
             "replication.factor": "1",
             "refresh.topics.interval.seconds": "1",
+            # The run's clusters are shared: another test's heartbeats would be one topic more.
+            "emit.heartbeats.enabled": "false",
+            "heartbeats.replication.enabled": "false",
             **{key.replace("__", "."): value for key, value in changes.items()},
         }
         path = tmp_path / f"{alias}.properties"
@@ -54,3 +62,27 @@ def led_flow(flow_file: Callable[..., Path]) -> Iterator[Callable[..., LedFlow]]
     yield begin
     for flow in begun:
         flow.stop()
+
+
+@pytest.fixture
+def groups(
+    led_flow: Callable[..., LedFlow],
+    connect: Callable[..., ClusterClient],
+    in_loop: Callable[..., Any],
+    source_cluster: ClusterOfBrokers,
+    target_cluster: ClusterOfBrokers,
+    topic_name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[..., LedGroups]:
+    """Leads a flow of one topic that syncs the groups whose names begin with the topic's."""
+    create_topic(source_cluster.bootstrap, topic_name, 1)
+    monkeypatch.setattr(group_sync, "STATUS_INTERVAL_S", 0.2)
+
+    def make(**changes: str) -> LedGroups:
+        settings = {"sync__group__offsets__enabled": "true", "groups": f"{topic_name}-.*", **changes}
+        flow = led_flow(topic_name, **settings)
+        made = LedGroups(flow, connect(source_cluster), connect(target_cluster), in_loop, topic_name)
+        made.wait(lambda: made.picture.get("mode") == "following", "the groups to be followed")
+        return made
+
+    return make

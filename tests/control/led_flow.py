@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mirrorspark.cluster.deadline import Deadline
+from mirrorspark.config.load import load_deployment
 from mirrorspark.control.ending import end_tasks
 from mirrorspark.control.flow_runtime import FlowRuntime
-from mirrorspark.control.mm2_settings import load_deployment
 from mirrorspark.lab.clients import wait_for
 from mirrorspark.names import TopicPartition
 from mirrorspark.settings import FlowSettings

@@ -52,12 +52,12 @@ def _mark_of(process: psutil.Process) -> str | None:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Callable[..., Path]:
-    def write(**changes: str) -> Path:
+    def write(alias: str = "east", **changes: str) -> Path:
         properties = {
-            "clusters": "east, west",
-            "east.bootstrap.servers": "127.0.0.1:1",
+            "clusters": f"{alias}, west",
+            f"{alias}.bootstrap.servers": "127.0.0.1:1",
             "west.bootstrap.servers": "127.0.0.1:1",
-            "east->west.enabled": "true",
+            f"{alias}->west.enabled": "true",
             **{key.replace("__", ".").replace("TO", "->"): value for key, value in changes.items()},
         }
         path = tmp_path / "mm2.properties"
@@ -120,7 +120,7 @@ def test_a_missing_file(tmp_path: Path) -> None:
 
 def test_a_folder_and_a_file_that_is_no_text(tmp_path: Path) -> None:
     code, [line] = _run(tmp_path)
-    assert (code, line.startswith(f"mirrorspark: SETTINGS: {tmp_path}: cannot be read: ")) == (2, True)
+    assert (code, line.startswith(f"mirrorspark: SETTINGS: {tmp_path}: no file in it ends with ")) == (2, True)
     path = tmp_path / "binary"
     path.write_bytes(b"\xff\xfe\x00clusters")
     code, [line] = _run(path)
@@ -139,9 +139,23 @@ def test_a_folder_and_a_file_that_is_no_text(tmp_path: Path) -> None:
 )
 def test_a_bad_value_names_its_key(file: Callable[..., Path], key: str, value: str) -> None:
     security = {"west.security.protocol": "SSL", "west.ssl.truststore.type": "PEM"} if "ssl" in key else {}
-    code, [line] = _run(file(**security, **{key: value}))
+    path = file(**security, **{key: value})
+    code, [line] = _run(path)
+    number = next(at for at, text in enumerate(path.read_text().splitlines(), 1) if text.startswith(f"{key} "))
     assert code == 2
-    assert line.startswith(f"mirrorspark: SETTINGS: {key}")
+    assert line.startswith(f"mirrorspark: SETTINGS: {path}:{number}: {key}")
+
+
+def test_all_that_is_wrong_is_told_at_once(file: Callable[..., Path]) -> None:
+    path = file(tasks__max="many", topic__exclude="x", consumer__client__rack="r")
+    code, lines = _run(path)
+    assert code == 2
+    assert [line.split(": ")[3].partition("=")[0] for line in lines] == [
+        "tasks.max",
+        "topic.exclude",
+        "consumer.client.rack",
+    ]
+    assert all(line.startswith(f"mirrorspark: SETTINGS: {path}:") for line in lines)
 
 
 def test_bad_words(file: Callable[..., Path]) -> None:
@@ -165,7 +179,8 @@ def _unreachable(file: Path, key: str, address: str) -> str:
 
 
 def test_a_closed_port(file: Callable[..., Path]) -> None:
-    code, [line] = _run(file())
+    code, lines = _run(file())
+    [line] = [line for line in lines if line.startswith("mirrorspark: ")]
     assert code == 1
     assert ".bootstrap.servers: 127.0.0.1:1: cannot connect (Connection refused)" in line
 
@@ -222,8 +237,8 @@ echo "    java.specification.version = 21"
     java.chmod(0o755)
     alias = f"dead-jvm-{os.getpid()}"
     path = file(
-        clusters=f"{alias}, west",
-        **{f"{alias}.bootstrap.servers": source_cluster.bootstrap, f"{alias}->west.enabled": "true"},
+        alias,
+        **{f"{alias}.bootstrap.servers": source_cluster.bootstrap, "start.before.spark": "false"},
         west__bootstrap__servers=target_cluster.bootstrap,
     )
     environment = {"JAVA_HOME": str(home), "MIRRORSPARK_CACHE": str(tmp_path / "cache")}

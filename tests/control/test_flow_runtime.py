@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from mirrorspark.config.load import load_deployment
 from mirrorspark.control import flow_runtime
 from mirrorspark.control.flow_runtime import FlowRuntime
-from mirrorspark.control.mm2_settings import load_deployment
 from mirrorspark.errors import Fenced, Unreachable
 from mirrorspark.events import EventKind
 from mirrorspark.lab.clients import admin, create_topic, delete_topic

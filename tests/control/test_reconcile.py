@@ -1,219 +1,225 @@
-"""Making the target ready, with clusters made of dictionaries: one refused topic is an event, the others go on."""
+"""Making the target ready on real clusters: one refused topic is an event, the others go on, nothing is done twice."""
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import dataclass, field
+import itertools
+import os
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from mirrorspark.cluster.broker_errors import broker_error
-from mirrorspark.cluster.cluster_admin import NewTopic
-from mirrorspark.cluster.cluster_client import PartitionLeader, TopicMetadata
+from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.control import reconcile
-from mirrorspark.control.reconcile import Reconciled, ensure_internal_topics, reconcile_topics
+from mirrorspark.control.reconcile import Reconciled, Reconciler, ensure_internal_topics
 from mirrorspark.errors import ClusterError
 from mirrorspark.events import EventKind
-from mirrorspark.names import Flow, TopicPartition
-from mirrorspark.plan.lanes import Assignment
-from mirrorspark.settings import ClusterSettings, FlowSettings
+from mirrorspark.lab.clients import create_topic, delete_topic, topic_partitions, wait_for
+from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
+from mirrorspark.lab.plain_records import alter_topic
+from mirrorspark.lab.requests_sent import requests_sent
+from mirrorspark.names import Flow
+from mirrorspark.offsets.internal_topics import plan_topic
+from mirrorspark.settings import ClusterSettings, FlowSettings, Heartbeats, Limits, Policies
 
-SETTINGS = FlowSettings(Flow("east", "west"), ClusterSettings("east", ()), ClusterSettings("west", ()))
-REFUSED = 29  # TOPIC_AUTHORIZATION_FAILED
-UNKNOWN_TOPIC = 3
-LEADER_NOT_AVAILABLE = 5
-
-
-def _topic(name: str, partitions: int = 1, error_code: int = 0) -> TopicMetadata:
-    leaders = {number: PartitionLeader(1, 0) for number in range(partitions)}
-    return TopicMetadata(name, b"i" * 16, False, leaders, error_code)
+CHANGING = {"CreateTopicsRequest", "CreatePartitionsRequest", "DeleteTopicsRequest"}
+GONE_S = 30.0
+_aliases = itertools.count(1)
 
 
-@dataclass
-class FakeCluster:
-    alias: str
-    topics: dict[str, TopicMetadata] = field(default_factory=dict)
-    refuse: set[str] = field(default_factory=set)
-    nodes: tuple[int, ...] = (1, 2)
-    described: list[list[str]] = field(default_factory=list)
-    created: list[NewTopic] = field(default_factory=list)
-    visible_after: int = 0
-    """How often a topic that was just made is asked for in vain."""
+class World:
+    """A flow under an alias of its own, led by nobody: a test calls the passes."""
 
-    def add(self, *topics: TopicMetadata) -> None:
-        self.topics.update({topic.name: topic for topic in topics})
+    def __init__(self, source: ClusterClient, target: ClusterClient, in_loop: Callable[..., Any]) -> None:
+        self.alias = f"r{next(_aliases)}-{os.getpid()}"
+        self.source, self.target = source, target
+        self.sent = requests_sent(target)
+        self.in_loop = in_loop
+        self.reconciler = Reconciler(source, target)
+        self.settings = FlowSettings(
+            Flow(self.alias, "west"),
+            ClusterSettings(self.alias, source.settings.bootstrap),
+            ClusterSettings("west", target.settings.bootstrap),
+            replication_factor=1,
+            heartbeats=Heartbeats(emitted=False, replicated=False),
+        )
 
-    async def refresh(self, names: list[str] | None) -> list[TopicMetadata]:
-        if names is not None and self.visible_after > 0:
-            self.visible_after -= 1
-            return [TopicMetadata(name, bytes(16), False, {}, UNKNOWN_TOPIC) for name in names]
-        return [topic for name, topic in self.topics.items() if names is None or name in names]
+    def look(self, *topics: str, before: Reconciled | None = None, **changes: Any) -> Reconciled:
+        self.settings = replace(self.settings, topics=",".join(topics), **changes)
+        found = self.in_loop(self.reconciler.reconcile(self.settings, before.assignments if before else []))
+        assert isinstance(found, Reconciled)
+        return found
+
+    def changes_sent(self) -> list[str]:
+        """Since the last call."""
+        found = [name for name in self.sent if name in CHANGING]
+        self.sent.clear()
+        return found
+
+    def remote(self, topic: str) -> str:
+        return f"{self.alias}.{topic}"
+
+
+def places(found: Reconciled) -> list[str]:
+    return [str(one.source) for one in found.assignments]
+
+
+def kinds(found: Reconciled) -> list[tuple[str, str]]:
+    return [(event.kind, event.topic) for event in found.events]
 
 
 @pytest.fixture
-def source() -> FakeCluster:
-    return FakeCluster("east")
+def world(
+    connect: Callable[..., ClusterClient],
+    in_loop: Callable[..., Any],
+    source_cluster: ClusterOfBrokers,
+    target_cluster: ClusterOfBrokers,
+) -> World:
+    return World(connect(source_cluster), connect(target_cluster), in_loop)
 
 
-@pytest.fixture
-def target() -> FakeCluster:
-    return FakeCluster("west")
+def test_topics_are_made_and_grown_one_refused_is_told_and_the_next_pass_sends_nothing(
+    world: World, source_cluster: ClusterOfBrokers, target_cluster: ClusterOfBrokers, new_topic_name: Callable[[], str]
+) -> None:
+    a, b, refused = new_topic_name(), new_topic_name(), new_topic_name()
+    create_topic(source_cluster.bootstrap, a, 2, settings={"retention.ms": "77", "min.insync.replicas": "1"})
+    create_topic(source_cluster.bootstrap, b, 1)
+    create_topic(source_cluster.bootstrap, refused, 1)
+    # Kafka takes no two topics whose names differ in '.' and '_' alone.
+    create_topic(target_cluster.bootstrap, f"{world.alias}_{refused}", 1)
+    found = world.look(a, b, refused, "west.x", "__x")
+    assert places(found) == sorted([f"{a}-0", f"{a}-1", f"{b}-0"])
+    assert found.matched == 3
+    [event] = found.events
+    assert (event.kind, event.topic) == (EventKind.TOPIC_REFUSED, world.remote(refused))
+    assert "collide" in event.text
+    assert world.changes_sent() == ["CreateTopicsRequest"]
+    assert all(one.remote_id and one.topic_id for one in found.assignments)
+
+    again = world.look(a, b, before=found)
+    assert again == replace(found, events=[], matched=2)
+    assert world.changes_sent() == []
+
+    world.in_loop(reconcile.grow_topics(world.source, {b: 3}))
+    wait_for(lambda: topic_partitions(source_cluster.bootstrap, b) == 3, "the growth", GONE_S)
+    world.in_loop(reconcile.grow_topics(world.target, {world.remote(a): 5}))
+    grown = world.look(a, b, before=again)
+    assert [place for place in places(grown) if place.startswith(b)] == [f"{b}-{number}" for number in range(3)]
+    assert len(grown.assignments) == 5, "the target's own partitions are nobody's business"
+    assert world.changes_sent() == ["CreatePartitionsRequest", "CreatePartitionsRequest"]  # the test's own, and ours
+    assert grown.events == []
+    assert _settings_of(world, world.remote(a)) == {"retention.ms": "77"}
 
 
-@pytest.fixture(autouse=True)
-def _admin(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def explicit_configs(cluster: FakeCluster, names: list[str]) -> dict[str, dict[str, str]]:
-        cluster.described.append(names)
-        for name in names:
-            if name in cluster.refuse:
-                raise broker_error(REFUSED, "DescribeConfigs", name)
-        return {name: {"retention.ms": "5", "min.insync.replicas": "2"} for name in names}
-
-    async def create_topics(cluster: FakeCluster, topics: list[NewTopic]) -> dict[str, str]:
-        cluster.created += topics
-        cluster.add(*(_topic(one.name, one.partitions) for one in topics if one.name not in cluster.refuse))
-        return {one.name: "refused" for one in topics if one.name in cluster.refuse}
-
-    async def grow_topics(cluster: FakeCluster, counts: dict[str, int]) -> dict[str, str]:
-        cluster.add(*(_topic(name, count) for name, count in counts.items() if name not in cluster.refuse))
-        return {name: "refused" for name in counts if name in cluster.refuse}
-
-    for work in (explicit_configs, create_topics, grow_topics):
-        monkeypatch.setattr(reconcile, work.__name__, work)
+def _settings_of(world: World, topic: str) -> dict[str, str | None]:
+    described = world.in_loop(reconcile.describe_configs(world.target, [topic])).settings[topic]
+    return {one.name: one.value for one in described if one.origin == 1}
 
 
-def _reconcile(source: Any, target: Any, carried: list[Assignment] | None = None, **changes: Any) -> Reconciled:
-    settings = FlowSettings(SETTINGS.flow, SETTINGS.source, SETTINGS.target, **changes)
-    return asyncio.run(reconcile_topics(source, target, settings, carried or []))
+def test_a_target_topic_deleted_under_a_flow_is_let_go_then_made_anew(
+    world: World, source_cluster: ClusterOfBrokers, topic_name: str
+) -> None:
+    create_topic(source_cluster.bootstrap, topic_name, 2)
+    found = world.look(topic_name)
+    delete_topic_of(world, world.remote(topic_name))
+    later = world.look(topic_name, before=found)
+    assert places(later) == []
+    assert kinds(later) == [(EventKind.TARGET_TOPIC_DELETED, world.remote(topic_name))]
+    made = world.look(topic_name, before=later)
+    assert len(made.assignments) == 2
+    assert made.assignments[0].remote_id not in ("", found.assignments[0].remote_id)
+    assert made.events == []
 
 
-def _places(found: Reconciled) -> list[str]:
-    return [str(one.remote) for one in found.assignments]
+def delete_topic_of(world: World, topic: str) -> None:
+    host, port = world.target.settings.bootstrap[0]
+    delete_topic(f"{host}:{port}", topic)
 
 
-def _carried(*topics: str) -> list[Assignment]:
-    return [Assignment(TopicPartition(topic, 0), f"east.{topic}", (b"i" * 16).hex()) for topic in topics]
+def test_a_target_topic_that_was_deleted_while_nobody_led_is_made_at_once(
+    world: World, source_cluster: ClusterOfBrokers, topic_name: str
+) -> None:
+    create_topic(source_cluster.bootstrap, topic_name, 1)
+    found = world.look(topic_name)
+    delete_topic_of(world, world.remote(topic_name))
+    world.reconciler = Reconciler(world.source, world.target)
+    made = world.look(topic_name, before=found)
+    assert len(made.assignments) == 1
+    assert kinds(made) == [(EventKind.TARGET_TOPIC_DELETED, world.remote(topic_name))]
 
 
-def test_missing_topics_are_created_with_the_sources_own_settings(source: FakeCluster, target: FakeCluster) -> None:
-    source.add(_topic("a", 2), _topic("b"), _topic("__internal"), _topic("west.c"))
-    found = _reconcile(source, target, replication_factor=3)
-    assert _places(found) == ["east.a-0", "east.a-1", "east.b-0"]
-    assert target.created == [
-        NewTopic("east.a", 2, 3, {"retention.ms": "5"}),
-        NewTopic("east.b", 1, 3, {"retention.ms": "5"}),
-    ]
-    assert (found.events, found.matched) == ([], 2)
+def test_copies_of_deleted_topics_stay_or_go_by_policy_and_never_too_many(
+    world: World, source_cluster: ClusterOfBrokers, target_cluster: ClusterOfBrokers, new_topic_name: Callable[[], str]
+) -> None:
+    kept, gone, others, left = (
+        new_topic_name(),
+        new_topic_name(),
+        [new_topic_name() for _ in range(2)],
+        new_topic_name(),
+    )
+    for name in (kept, gone, *others, left):
+        create_topic(source_cluster.bootstrap, name, 1)
+    names = (kept, gone, *others, left)
+    policy: dict[str, Any] = {
+        "policies": Policies(on_source_topic_deleted="delete"),
+        "limits": Limits(topic_deletions_max=1),
+    }
+    found = world.look(*names)
+    delete_topic(source_cluster.bootstrap, kept)
+    told = world.look(*names, before=found)
+    assert kinds(told) == [(EventKind.SOURCE_TOPIC_DELETED, kept)]
+    assert "stays" in told.events[0].text
+    assert kinds(world.look(*names, before=told)) == []
 
+    delete_topic(source_cluster.bootstrap, gone)
+    told = world.look(*names, before=told, **policy)
+    assert "is deleted" in told.events[0].text
+    assert world.changes_sent() == ["CreateTopicsRequest"], "lanes may still hold it: deleted in the next pass"
+    told = world.look(*names, before=told, **policy)
+    assert kinds(told) == [(EventKind.SOURCE_TOPIC_DELETED, gone)]
+    assert "was deleted" in told.events[0].text
+    assert world.changes_sent() == ["DeleteTopicsRequest"]
+    wait_for(lambda: topic_partitions(target_cluster.bootstrap, world.remote(gone)) == 0, "its end", GONE_S)
 
-def test_a_new_topic_is_waited_for_until_the_brokers_list_it(source: FakeCluster, target: FakeCluster) -> None:
-    source.add(_topic("a", 2))
-    target.visible_after = 3
-    assert _places(_reconcile(source, target)) == ["east.a-0", "east.a-1"]
+    for name in others:
+        delete_topic(source_cluster.bootstrap, name)
+    told = world.look(*names, before=told, **policy)
+    assert kinds(told)[-1] == (EventKind.DELETIONS_HELD_BACK, "")
+    assert "topic.deletions.max=1" in told.events[-1].text
+    told = world.look(*names, before=told, **policy)
+    assert (kinds(told), world.changes_sent()) == ([], [])
+    for name in (kept, *others, left):
+        assert topic_partitions(target_cluster.bootstrap, world.remote(name)) == 1
 
 
 def test_a_new_topic_that_stays_out_of_sight_is_left_to_the_next_refresh(
-    source: FakeCluster, target: FakeCluster, monkeypatch: pytest.MonkeyPatch
+    world: World, source_cluster: ClusterOfBrokers, topic_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    create_topic(source_cluster.bootstrap, topic_name, 1)
     monkeypatch.setattr(reconcile, "VISIBLE_TIMEOUT_S", 0.0)
-    source.add(_topic("a"))
-    target.visible_after = 1
-    assert _places(_reconcile(source, target)) == []
-    assert _places(_reconcile(source, target)) == ["east.a-0"]
+    first = world.look(topic_name)
+    assert first.matched == 1
+    wait_for(lambda: bool(world.look(topic_name, before=first).assignments), "the topic", GONE_S)
 
 
-@pytest.mark.parametrize("refused", ["a", "c", "e"])
-def test_a_topic_that_may_not_be_described_is_an_event_of_its_own(
-    source: FakeCluster, target: FakeCluster, refused: str
+def test_the_settings_of_a_topic_that_was_altered_count(
+    world: World, source_cluster: ClusterOfBrokers, topic_name: str
 ) -> None:
-    source.add(*(_topic(name) for name in "abcde"))
-    source.refuse.add(refused)
-    found = _reconcile(source, target)
-    assert _places(found) == [f"east.{name}-0" for name in "abcde" if name != refused]
-    [event] = found.events
-    assert (event.kind, event.topic) == (EventKind.TOPIC_REFUSED, f"east.{refused}")
-    assert "on the source" in event.text
-    assert found.matched == 5
+    create_topic(source_cluster.bootstrap, topic_name, 1, settings={"cleanup.policy": "compact"})
+    alter_topic(source_cluster.bootstrap, topic_name, {"segment.ms": "1234567"})
+    world.look(topic_name)
+    assert _settings_of(world, world.remote(topic_name)) == {"cleanup.policy": "compact", "segment.ms": "1234567"}
 
 
-def test_all_may_not_be_described(source: FakeCluster, target: FakeCluster) -> None:
-    source.add(_topic("a"), _topic("b"))
-    source.refuse |= {"a", "b"}
-    found = _reconcile(source, target)
-    assert (_places(found), len(found.events), target.created) == ([], 2, [])
+def test_internal_topics_are_made_once(world: World) -> None:
+    world.in_loop(ensure_internal_topics(world.target, world.settings))
+    assert world.changes_sent() == ["CreateTopicsRequest"]
+    world.in_loop(ensure_internal_topics(world.target, world.settings))
+    assert world.changes_sent() == []
 
 
-def test_an_error_that_passes_is_no_event(
-    source: FakeCluster, target: FakeCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def gone(cluster: object, names: list[str]) -> dict[str, dict[str, str]]:
-        raise broker_error(3, "DescribeConfigs", names[0])
-
-    monkeypatch.setattr(reconcile, "explicit_configs", gone)
-    source.add(_topic("a"))
-    with pytest.raises(ClusterError):
-        _reconcile(source, target)
-
-
-def test_a_topic_that_may_not_be_created_is_an_event_of_its_own(source: FakeCluster, target: FakeCluster) -> None:
-    source.add(_topic("a"), _topic("b"))
-    target.refuse.add("east.a")
-    found = _reconcile(source, target)
-    assert _places(found) == ["east.b-0"]
-    assert [(event.kind, event.topic) for event in found.events] == [(EventKind.TOPIC_REFUSED, "east.a")]
-
-
-def test_a_topic_that_may_not_grow_is_an_event_and_keeps_what_it_has(source: FakeCluster, target: FakeCluster) -> None:
-    source.add(_topic("a", 3), _topic("b", 2))
-    target.add(_topic("east.a", 1), _topic("east.b", 1))
-    target.refuse.add("east.a")
-    found = _reconcile(source, target)
-    assert _places(found) == ["east.a-0", "east.b-0", "east.b-1"]
-    assert [event.topic for event in found.events] == ["east.a"]
-
-
-def test_a_carried_topic_that_is_gone_from_the_source_is_an_event(source: FakeCluster, target: FakeCluster) -> None:
-    source.add(_topic("a"))
-    target.add(_topic("east.a"), _topic("east.b"))
-    found = _reconcile(source, target, _carried("a", "b"))
-    assert _places(found) == ["east.a-0"]
-    [event] = found.events
-    assert (event.kind, event.topic, event.waits) == (EventKind.SOURCE_TOPIC_DELETED, "b", False)
-    assert "east.b stays" in event.text
-
-
-def test_a_topic_that_is_no_longer_wanted_is_no_event(source: FakeCluster, target: FakeCluster) -> None:
-    source.add(_topic("a"))
-    target.add(_topic("east.a"))
-    assert _reconcile(source, target, _carried("a", "b"), topics="a").events == []
-
-
-def test_a_topic_that_has_an_error_just_now_stays_with_its_lane(source: FakeCluster, target: FakeCluster) -> None:
-    source.add(
-        _topic("a"), _topic("b", error_code=LEADER_NOT_AVAILABLE), _topic("new", error_code=LEADER_NOT_AVAILABLE)
-    )
-    target.add(_topic("east.a"), _topic("east.b"))
-    found = _reconcile(source, target, _carried("a", "b"))
-    assert _places(found) == ["east.a-0", "east.b-0"]
-    assert found.events == []
-
-
-def test_nothing_matches(source: FakeCluster, target: FakeCluster) -> None:
-    source.add(_topic("a"))
-    assert _reconcile(source, target, topics="other") == Reconciled()
-
-
-def test_internal_topics_are_made_once(target: FakeCluster) -> None:
-    asyncio.run(ensure_internal_topics(target, SETTINGS))  # type: ignore[arg-type]
-    assert {one.replication_factor for one in target.created} == {2}
-    assert {one.configs["cleanup.policy"] for one in target.created} == {"compact"}
-    assert len(target.created) == 4
-    asyncio.run(ensure_internal_topics(target, SETTINGS))  # type: ignore[arg-type]
-    assert len(target.created) == 4
-
-
-def test_internal_topics_that_are_refused_end_the_start(target: FakeCluster) -> None:
-    target.refuse.add("mirrorspark-plan.east.internal")
-    with pytest.raises(ClusterError, match="cluster west: internal topics cannot be made"):
-        asyncio.run(ensure_internal_topics(target, SETTINGS))  # type: ignore[arg-type]
+def test_internal_topics_that_are_refused_end_the_start(world: World, target_cluster: ClusterOfBrokers) -> None:
+    create_topic(target_cluster.bootstrap, plan_topic(world.alias).replace(".", "_"), 1)
+    with pytest.raises(ClusterError, match="internal topics cannot be made"):
+        world.in_loop(ensure_internal_topics(world.target, world.settings))

@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from mirrorspark.__main__ import app
+from mirrorspark.config.load import Deployment
 from mirrorspark.control.command import run as run_module
 from mirrorspark.control.command.run import repeat_clusters
-from mirrorspark.control.mm2_settings import Deployment
 
 FILE = "mm2.properties"
 
@@ -57,6 +57,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
 
     def run_deployment(deployment: Deployment, **options: Any) -> int:
+        options["watch"] = options.pop("edits").is_watched
         found.append({"flows": [str(flow.flow) for flow in deployment.flows], **options})
         return 0
 
@@ -73,8 +74,8 @@ def test_flows_into_the_chosen_clusters(file: Path, started: list[dict[str, Any]
 
 
 def test_options_reach_the_run(file: Path, started: list[dict[str, Any]]) -> None:
-    CliRunner().invoke(app, ["run", "--master", "local[2]", "--ui", "--clusters", "c", str(file)])
-    assert started == [{"flows": ["a->c", "b->c"], "master": "local[2]", "ui": True}]
+    CliRunner().invoke(app, ["run", "--master", "local[2]", "--ui", "--watch", "--clusters", "c", str(file)])
+    assert started == [{"flows": ["a->c", "b->c"], "master": "local[2]", "ui": True, "watch": True}]
 
 
 @pytest.mark.parametrize(

@@ -75,11 +75,10 @@ def test_the_jvm_is_held_back_until_a_cluster_has_answered(monkeypatch: pytest.M
         return Session()
 
     async def abandoned() -> None:
-        start = SparkStart(loaded.set, open_session, _nothing)
-        await asyncio.to_thread(loaded.wait)
-        start.close()
+        SparkStart(loaded.set, open_session, _nothing).close()
 
     asyncio.run(abandoned())
+    assert not loaded.is_set()
     assert not opened.is_set()
 
     async def wanted() -> None:

@@ -13,9 +13,12 @@ import pytest
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
 from mirrorspark.lab.flow_without_spark import FlowWithoutSpark
 from mirrorspark.names import Flow
-from mirrorspark.settings import ClusterSettings, FlowSettings, TopicSync, parse_bootstrap
+from mirrorspark.settings import ClusterSettings, FlowSettings, Heartbeats, TopicSync, parse_bootstrap
 
 _aliases = itertools.count(1)
+
+NO_HEARTBEATS = Heartbeats(emitted=False, replicated=False)
+"""The run's clusters are shared: another test's heartbeats would be one topic more."""
 
 
 @pytest.fixture
@@ -32,7 +35,7 @@ def flow_settings(source_cluster: ClusterOfBrokers, target_cluster: ClusterOfBro
             ClusterSettings("west", parse_bootstrap((target or target_cluster).bootstrap, "target")),
             topics=topics,
             replication_factor=1,
-            **{"topic_sync": TopicSync(refresh_interval_s=1.0), **changes},
+            **{"topic_sync": TopicSync(refresh_interval_s=1.0), "heartbeats": NO_HEARTBEATS, **changes},
         )
 
     return make

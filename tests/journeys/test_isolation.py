@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mirrorspark.control.mm2_settings import parse_deployment
+from mirrorspark.config.load import parse_deployment
 from mirrorspark.lab.clients import create_topic, producer, topic_partitions, wait_for
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
 from mirrorspark.lab.flow_without_spark import FlowWithoutSpark

@@ -16,6 +16,7 @@ from mirrorspark.lab.checker import check_copy
 from mirrorspark.lab.clients import total_records, wait_for
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers, started_together
 from mirrorspark.lab.flow_without_spark import FlowWithoutSpark
+from mirrorspark.lab.ledger_check import check_ledger
 from mirrorspark.lab.workload import Workload
 from mirrorspark.settings import FlowSettings
 
@@ -102,6 +103,9 @@ def test_lanes_killed_again_and_again_leave_an_exact_copy(
     print(f"{flow.lanes.starts} starts of lanes, {workload.ledger.acknowledged} records")
     assert flow.lanes.starts > LANE_KILLS
     flow.stop()
+    told = check_ledger(source, target, topic_name, remote, settings.flow.books)
+    print(told)
+    assert told.faults == 0, f"seed {SEED}: {told}\n{flow.log_text()}"
 
 
 @pytest.mark.slow

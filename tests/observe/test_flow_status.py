@@ -10,7 +10,7 @@ import pytest
 
 from mirrorspark.events import Event, EventKind
 from mirrorspark.names import TopicPartition
-from mirrorspark.observe.flow_status import LANE_SILENT_S, LANE_START_S, MOVED_WINDOW_S, FlowStatus
+from mirrorspark.observe.flow_status import LANE_SILENT_S, LANE_START_S, MOVED_WINDOW_S, FlowStatus, words_of_groups
 
 ORDERS = TopicPartition("east.orders", 0)
 GAP = Event(EventKind.DATA_GAP, "gone", "orders", 0, 5, 9)
@@ -68,6 +68,15 @@ def _all_report(status: FlowStatus, **changes: Any) -> None:
 
 def _say(status: FlowStatus, event: Event) -> Event | None:
     return status.fold(event.key.encode(), event.to_json())
+
+
+def test_what_was_skipped_since_a_mirror_wrote_it_is_counted(status: FlowStatus) -> None:
+    _all_report(status)
+    assert status.records_skipped_by_origin == 0
+    _all_report(status, skipped_by_origin={"west->east": [2, 30], "north->east": [1, 4]})
+    assert status.records_skipped_by_origin == 2 * 34
+    assert status.lanes[1].skipped_by_origin["west->east"] == [2, 30]
+    assert status.verdict == "running"
 
 
 # -- the verdict -------------------------------------------------------------------------------------------------------
@@ -322,3 +331,19 @@ def test_reports_from_before_we_looked_are_silence(status: FlowStatus) -> None:
     status.fold(*_report(0))
     status.fold(*_report(1))
     assert status.verdict == "running"
+
+
+def test_groups_in_words() -> None:
+    status = FlowStatus("a->b")
+    assert words_of_groups(status.groups) == []
+    groups = {
+        "groups": 3,
+        "mode": "following",
+        "checkpoints_written": 7,
+        "latency_ms_p95": 320,
+        "waiting": 0,
+        "refused": 1,
+    }
+    status.fold(b"groups", json.dumps(groups).encode())
+    text = "groups: 3 groups, following, 7 checkpoints written, 320 ms behind (p95), 1 groups are refused"
+    assert words_of_groups(status.groups) == [text]

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorspark.offsets.position import LastWriter, Position, positions_group
+from mirrorspark.names import Flow
+from mirrorspark.offsets.position import Booked, LastWriter, Position, positions_group
 
 WRITER = LastWriter("__mirrorspark-east->west-0", 4_000, 3, 17, clean=False)
 POSITION = Position(1_000, 950, "ab" * 16, 5, WRITER)
@@ -21,7 +22,8 @@ writers = st.none() | st.builds(LastWriter, texts, numbers, numbers, numbers, st
 
 
 def test_the_group_is_left_out_by_mirror_makers_default_filter() -> None:
-    assert positions_group("east", "west") == "__mirrorspark-east->west"
+    assert positions_group(Flow("east", "west")) == "__mirrorspark-east->west"
+    assert positions_group(Flow("east", "west", "orders")) == "__mirrorspark-east->west/orders"
 
 
 def test_committed_text() -> None:
@@ -40,7 +42,30 @@ def test_committed_text_fits_into_a_brokers_default_limit() -> None:
     assert len(Position(most, most, "f" * 32, 2**31 - 1, writer).to_commit()[1]) < 4096
 
 
-@given(st.builds(Position, numbers, numbers, texts, numbers, writers))
+pairs = st.tuples(numbers, numbers)
+bookeds = (
+    st.builds(Booked, numbers, numbers)
+    | st.builds(Booked, numbers, numbers, pairs)
+    | st.builds(Booked, numbers, numbers, pairs, st.tuples(numbers, numbers, numbers))
+)
+
+
+def test_how_far_the_ledger_is_written_travels_with_the_position() -> None:
+    booked = Booked(990, 940, (100, 50), (100, 989, 50))
+    position = Position(1_000, 950, "", 5, None, booked)
+    text = position.to_commit()[1]
+    assert text == '{"v":1,"up":1000,"id":"","le":5,"w":null,"clean":1,"b":[[990,940],[100,50],[100,989,50]]}'
+    assert Position.from_commit(950, text) == position
+
+
+@pytest.mark.parametrize(
+    "booked", ["[[1]]", "[1,2]", "[[1,2],[3]]", "[[1,2],[3,4],[5]]", '"x"', "[[1,2],[3,4],[5,6,7],[8]]"]
+)
+def test_a_position_with_a_damaged_ledger_place_is_none(booked: str) -> None:
+    assert Position.from_commit(950, f'{{"v":1,"up":1,"id":"","le":5,"w":null,"clean":1,"b":{booked}}}') is None
+
+
+@given(st.builds(Position, numbers, numbers, texts, numbers, writers, st.none() | bookeds))
 def test_a_position_reads_back(position: Position) -> None:
     assert Position.from_commit(*position.to_commit()) == position
 

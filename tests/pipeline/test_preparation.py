@@ -292,6 +292,17 @@ def test_a_marker_before_the_position_still_ends_its_transaction() -> None:
     assert _told(_prepare(*datas, position=102, aborted=((5, 100),))) == [(102, 102), 104]
 
 
+def test_what_is_to_be_left_out_is_passed_over_like_a_marker() -> None:
+    datas = (
+        _dense(100, 2),
+        _of_transaction(5, 102, 103),
+        v2_batch(_records(104, 107), producer=(5, 0, 0)),
+        _dense(108, 1),
+    )
+    items = list(prepare(_batches(*datas), 0, AT, left_out=lambda batch: batch.producer_id == 5))
+    assert _told(items) == [(100, 101), 104, 108, (108, 108)]
+
+
 # -- damage ------------------------------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +17,7 @@ from mirrorspark.events import Event, EventKind
 from mirrorspark.lab.clients import delete_records, end_offsets
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
 from mirrorspark.names import Flow, TopicPartition
-from mirrorspark.offsets.position import LastWriter, Position, positions_group
+from mirrorspark.offsets.position import Booked, LastWriter, Position, positions_group
 from mirrorspark.pipeline.recovery import Recovery, StillHeld, transactional_id
 from mirrorspark.pipeline.track import Track, TrackState
 from mirrorspark.plan.lanes import Assignment
@@ -39,7 +40,7 @@ class Attempt:
         self.logs = logs
         self.events: list[Event] = []
         self.remembered: Position | None = None
-        self.positions = GroupPositions(logs.target, positions_group(flow.source, flow.target))
+        self.positions = GroupPositions(logs.target, positions_group(flow))
         self.recovery = Recovery(
             logs.source,
             logs.target,
@@ -120,7 +121,8 @@ def test_invariant_b_an_unclean_writer_is_fenced_and_what_it_left_is_not_sent_ag
         assert second.track.upstream_next == 7
         assert second.track.downstream_end == 8  # seven records and the marker
         assert await second.refused(first.writer, 7)
-        assert [span.upstream_last for span in second.track.ranges] == [6]  # the ledger gets what was proved
+        (run,) = second.track.ledger.open_page(7).runs()
+        assert run == (0, 6, 0, 6, 7)  # the ledger gets what was proved
         assert second.track.unbooked
 
     in_loop(run())
@@ -342,5 +344,66 @@ def test_invariant_c_with_transactions_what_a_dead_attempt_left_open_is_committe
         await other.recovery.finish_own_transaction(Deadline(DEADLINE_S))
         assert await other.own() is None
         assert other.track.upstream_next == 5
+
+    in_loop(run())
+
+
+def test_what_a_killed_lane_carried_and_did_not_book_is_booked_by_its_successor(
+    in_loop: InLoop, two_logs: TwoLogs, source_cluster: ClusterOfBrokers
+) -> None:
+    """The position may be ahead of the ledger: then the walk begins where the ledger ends, and its page goes on."""
+
+    async def run() -> None:
+        one, other = await two_logs.write(3), await two_logs.write(4)
+        first = Attempt(two_logs)
+        assert await first.own() is None
+        assert await first.committed() == first.recovery.signed(first.track)
+        await two_logs.carry(one, first.writer, 0)
+        await two_logs.carry(other, first.writer, 3)
+        position = first.recovery.signed(first.track)
+        booked = Booked(3, 3, (0, 0), (0, 2, 0))
+        await first.commit(replace(position, upstream_next=7, downstream_end=7, booked=booked))
+
+        second = Attempt(two_logs)
+        assert await second.own() is None
+        page = second.track.ledger.open_page(7)
+        assert (page.upstream_start, list(page.runs())) == (0, [(0, 6, 0, 6, 7)])
+        assert second.track.unbooked
+        committed = await second.committed()
+        assert committed is not None
+        assert committed.booked == booked  # until it is in the topic
+
+        await second.commit(replace(committed, booked=booked))
+        delete_records(source_cluster.bootstrap, two_logs.at.topic, {two_logs.at.partition: 5})
+        third = Attempt(two_logs)
+        assert await third.own() is None
+        page = third.track.ledger.open_page(7)  # the source no longer has all of it: begins where the position is
+        assert (page.upstream_start, list(page.runs())) == (7, [])
+        assert third.track.unbooked
+        assert third.events == []
+
+    in_loop(run())
+
+
+def test_a_clean_end_goes_on_with_the_ledgers_last_page(in_loop: InLoop, two_logs: TwoLogs) -> None:
+    async def run() -> None:
+        batch = await two_logs.write(3)
+        first = Attempt(two_logs)
+        assert await first.own() is None
+        await two_logs.carry(batch, first.writer, 0)
+        position = replace(first.recovery.signed(first.track, clean=True), upstream_next=3, downstream_end=3)
+        await first.commit(replace(position, booked=Booked(3, 3, (0, 0), (0, 2, 0))))
+        second = Attempt(two_logs)
+        assert await second.own() is None
+        assert list(second.track.ledger.open_page(3).runs()) == [(0, 2, 0, 2, 3)]
+        assert not second.track.unbooked  # nothing new to tell
+
+        await second.commit(
+            replace(position, booked=Booked(2, 2, (0, 0), (0, 1, 0)))
+        )  # a ledger that does not reach it
+        third = Attempt(two_logs)
+        assert await third.own() is None
+        assert third.track.ledger.open_page(3).upstream_start == 3
+        assert third.track.unbooked
 
     in_loop(run())

@@ -211,8 +211,9 @@ def plans(draw: st.DrawFn) -> Plan:
     """As ``spread`` makes them: one remote name and one id for each topic, lanes sorted."""
     topics = draw(st.dictionaries(texts, st.sampled_from(["", "00" * 16, "ab" * 16]), max_size=5))
     wanted = [
-        Assignment(TopicPartition(topic, number), f"east.{topic}", topic_id)
+        Assignment(TopicPartition(topic, number), f"east.{topic}", topic_id, *remote)
         for topic, topic_id in topics.items()
+        for remote in [draw(st.sampled_from([(), ("cd" * 16,), ("cd" * 16, True)]))]
         for number in draw(st.sets(st.integers(0, 2**31 - 1), max_size=6))
     ]
     lanes = spread(wanted, draw(st.integers(1, 4)))
@@ -232,6 +233,12 @@ def test_the_same_plan_has_the_same_bytes(plan: Plan) -> None:
     raw = plan.to_json()
     assert Plan.from_json(raw).to_json() == raw
     assert b"\n" not in raw
+
+
+def test_a_plan_of_before_remote_ids_reads_as_not_known() -> None:
+    raw = b'{"v":1,"owner":[1,"i","h",2],"version":1,"stopping":false,"paused":[],"lanes":[{"a":["east.a","ab",[0]]}]}'
+    assert Plan.from_json(raw).lanes == ((Assignment(TopicPartition("a", 0), "east.a", "ab"),),)
+    assert Plan.from_json(raw).to_json() == raw
 
 
 def test_a_plan_without_lanes_reads_back() -> None:

@@ -11,6 +11,7 @@ import asyncio
 import socket
 import ssl
 import struct
+import sys
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -28,12 +29,15 @@ ANSWER_BYTES_MAX = 512 * 1024 * 1024
 SOCKET_BUFFER_BYTES = 4 * 1024 * 1024
 SEND_BUFFERS_MAX = 64
 """Buffers given to one sendmsg call (the kernel allows 1024)."""
+READ_TOGETHER_BYTES_MAX = 512 * 1024
+"""Of a long answer the loop is woken for this much at a time rather than for each segment: a wake costs more than a copy."""
 
 _FRAME = struct.Struct(">i")
 _CORRELATION = struct.Struct(">i")
 _HEADER = struct.Struct(">ihhih")
 
 Bytes = bytes | bytearray | memoryview
+_RCVLOWAT: int | None = getattr(socket, "SO_RCVLOWAT", None) if sys.platform == "linux" else None
 
 
 class Connection:
@@ -56,6 +60,7 @@ class Connection:
         self._answer: PooledBuffer | None = None
         self._unread = memoryview(self._frame)
         self._writer_registered = False
+        self._wakes_at_bytes = 1
         self.closed: ClusterError | None = None
         self._loop.add_reader(sock.fileno(), self._on_readable)
 
@@ -207,11 +212,22 @@ class Connection:
                     return
                 self._unread = self._unread[received:]
                 if not self._unread and self._part_complete():
+                    self._wake_when_worth_it()
                     return  # a whole answer: let its reader go first
         except (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            self._wake_when_worth_it()
             return
         except OSError as error:
             self.close(self._lost(error))
+
+    def _wake_when_worth_it(self) -> None:
+        """Linux only, and not with TLS: what the socket holds there are not yet the bytes that we wait for."""
+        if self._tls or _RCVLOWAT is None:
+            return
+        wanted = min(len(self._unread), READ_TOGETHER_BYTES_MAX) if self._answer is not None else 1
+        if wanted != self._wakes_at_bytes:
+            self._wakes_at_bytes = wanted
+            self._sock.setsockopt(socket.SOL_SOCKET, _RCVLOWAT, wanted)
 
     def _part_complete(self) -> bool:
         if self._answer is None:

@@ -14,8 +14,8 @@ from kafka.partitioner.default import murmur2
 from mirrorspark.cluster.broker_errors import ErrorCode, broker_error, is_retriable, is_stale_metadata
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
-from mirrorspark.cluster.log_reader import EARLIEST, list_offset, read_log
-from mirrorspark.errors import ClusterError
+from mirrorspark.cluster.log_reader import EARLIEST, LATEST, list_offset, read_log
+from mirrorspark.errors import ClusterError, RequestTimedOut
 from mirrorspark.names import TopicPartition
 from mirrorspark.wire.messages.produce import (
     PRODUCE_API_KEY,
@@ -124,6 +124,26 @@ class KeyedTopic:
                 if caught_up:
                     break
         return newest
+
+    async def catch_up(self, deadline: Deadline) -> list[Entry]:
+        """Everything that was acknowledged before this call and not read yet, in order.
+
+        The end is asked for, not taken from a fetch: a leader that was chosen a moment ago may show less than was
+        acknowledged, and only ListOffsets tells that it does not know yet (KIP-207).
+        """
+        found: list[Entry] = []
+        for partition in range(self.partitions):
+            at = TopicPartition(self.topic, partition)
+            end = await list_offset(self._client, at, LATEST, deadline)
+            if partition not in self._next:
+                self._next[partition] = await list_offset(self._client, at, EARLIEST, deadline)
+            while (start := self._next[partition]) < end:
+                found += (await self._read(at, deadline, 0))[0]
+                if self._next[partition] == start:
+                    if deadline.passed:
+                        raise RequestTimedOut(f"{at}: read to {start}, but its end {end} does not come")
+                    await asyncio.sleep(RETRY_PAUSE_S)
+        return found
 
     async def follow(self, deadline: Deadline, wait_ms: int) -> list[Entry]:
         """What came since; waits up to ``wait_ms`` for the first. For one-partition topics."""

@@ -8,7 +8,7 @@ broker refuses the older epoch there. The data itself stays non-transactional.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from kafka.protocol.admin import ListTransactionsRequest
@@ -33,6 +33,7 @@ __all__ = [
     "end_transaction",
     "fence",
     "find_transactional_id",
+    "find_transactional_ids",
     "obtain_writer",
 ]
 
@@ -60,6 +61,10 @@ async def obtain_writer(
     )
     if transactional_id is None:
         answer = await client.request(request)
+        # A broker that has just started has no ids to give yet.
+        while is_retriable(answer.error_code) and not deadline.passed:
+            await asyncio.sleep(0.1)
+            answer = await client.request(request)
     else:
         answer = await client.request_coordinator(request, COORDINATOR_TRANSACTION, transactional_id, deadline)
     if answer.error_code:
@@ -177,17 +182,31 @@ async def commit_positions_in_transaction(
 
 async def find_transactional_id(client: ClusterClient, producer_id: int) -> str | None:
     """Whose producer id this is, if it belongs to a transactional id at all. None where brokers are too old to say."""
+    return (await find_transactional_ids(client, {producer_id})).get(producer_id)
+
+
+async def find_transactional_ids(client: ClusterClient, producer_ids: Collection[int]) -> dict[int, str]:
+    """The transactional ids behind these producer ids, where there are any that we may describe.
+
+    Each broker knows those that it coordinates, so all are asked. Raises where one cannot say now; finds nothing where
+    brokers are too old to be asked.
+    """
+    found: dict[int, str] = {}
     for node in client.nodes:
         try:
             answer = await client.request(
-                ListTransactionsRequest(state_filters=[], producer_id_filters=[producer_id]), node=node
+                ListTransactionsRequest(state_filters=[], producer_id_filters=sorted(producer_ids)), node=node
             )
         except ClusterError as error:
             if error.retriable:
                 raise
-            return None  # the API came with Kafka 3.0
+            return {}  # the API came with Kafka 3.0
+        if is_retriable(answer.error_code):
+            raise broker_error(answer.error_code, "ListTransactions", f"broker {node}")
         if answer.error_code == ErrorCode.NONE:
-            for state in answer.transaction_states:
-                if state.producer_id == producer_id:
-                    return str(state.transactional_id)
-    return None
+            found |= {
+                state.producer_id: str(state.transactional_id)
+                for state in answer.transaction_states
+                if state.producer_id in producer_ids
+            }
+    return found

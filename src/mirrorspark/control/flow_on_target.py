@@ -66,8 +66,8 @@ class FlowOnTarget:
         settings = self.settings
         self.status = FlowStatus(str(settings.flow), settings.tasks_max, settings.topics)
         self._target = ClusterClient(settings.target, f"mirrorspark|{settings.flow}|command")
-        self._plans = KeyedTopic(self._target, plan_topic(settings.flow.source))
-        self._statuses = KeyedTopic(self._target, status_topic(settings.flow.source))
+        self._plans = KeyedTopic(self._target, plan_topic(settings.flow.books))
+        self._statuses = KeyedTopic(self._target, status_topic(settings.flow.books))
 
     async def __aenter__(self) -> FlowOnTarget:
         try:
@@ -135,7 +135,7 @@ class FlowOnTarget:
         assert self.plan is not None
         flow = self.settings.flow
         wanted = [one.remote for one in self.assignments]
-        group = GroupPositions(self._target, positions_group(flow.source, flow.target))
+        group = GroupPositions(self._target, positions_group(flow))
         committed = await group.fetch(wanted, Deadline(READ_TIMEOUT_S)) if wanted else {}
         ends = await self._ends()
         found = []

@@ -16,16 +16,21 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import Protocol, TypeVar
 
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.keyed_topic import KeyedTopic
 from mirrorspark.control.ending import end_tasks
+from mirrorspark.control.group_sync import SYNCING_GROUPS, GroupSyncJob
+from mirrorspark.control.offset_books import KEEPING_LEDGER, OffsetBooks, make_offset_syncs_topic
 from mirrorspark.control.pauses import PAUSE_KEY, parse_pauses
-from mirrorspark.control.reconcile import ensure_internal_topics, reconcile_topics
+from mirrorspark.control.reconcile import Reconciler, ensure_internal_topics
+from mirrorspark.control.teller import Teller
+from mirrorspark.control.topic_sync import TopicSyncJobs
 from mirrorspark.errors import ClusterError, Fenced, MirrorError, SettingsError
-from mirrorspark.events import Event
+from mirrorspark.events import Event, EventKind
 from mirrorspark.names import TopicPartition
 from mirrorspark.observe.flow_status import FlowStatus
 from mirrorspark.offsets.internal_topics import PLAN_KEY, plan_topic, status_topic
@@ -42,6 +47,9 @@ BOOT_TIMEOUT_S = 15.0
 LEAD_TIMEOUT_S = 60.0
 FOLLOW_MS = 500
 STOP_TIMEOUT_S = 30.0
+PLAN_S_MAX = 30.0
+STOPPING_PLAN_S_MAX = 10.0
+"""A target that is away cannot be told to its lanes either: they are cut off, and the next start recovers."""
 WATCH_INTERVAL_S = 1.0
 LANES_POLL_S = 0.1
 RESTART_PAUSE_S_MAX = 30.0
@@ -53,6 +61,9 @@ FOLLOWING_PLAN = "following the plan topic"
 FOLLOWING_STATUS = "following the status topic"
 PUBLISHING = "publishing the plan"
 REFRESHING = "refreshing topics"
+MAKING_TOPICS = "making topics"
+SYNCING_CONFIGS = "syncing topic settings"
+SYNCING_ACLS = "syncing ACLs"
 WATCHING_QUERY = "the Spark query"
 READING_PAUSES = "reading the pause record"
 
@@ -91,15 +102,28 @@ class FlowRuntime:
         self._make_query = make_query
         self._source = ClusterClient(settings.source, f"mirrorspark|{settings.flow}|driver")
         self._target = ClusterClient(settings.target, f"mirrorspark|{settings.flow}|driver")
-        self._plans = KeyedTopic(self._target, plan_topic(settings.flow.source))
-        self._statuses = KeyedTopic(self._target, status_topic(settings.flow.source))
+        self._plans = KeyedTopic(self._target, plan_topic(settings.flow.books))
+        self._statuses = KeyedTopic(self._target, status_topic(settings.flow.books))
+        self._reconciler = Reconciler(self._source, self._target)
+        self._teller = Teller(self._statuses, self.status)
+        self._topic_sync = TopicSyncJobs(self._source, self._target, self._statuses, self.status, self._plans.topic)
+        self._group_sync = GroupSyncJob(lambda: self.settings, self._statuses, self.status)
+        self._offset_books = OffsetBooks(
+            settings,
+            self._source,
+            self._target,
+            lambda: self._carried,
+            fail=self.status.fail,
+            clear=self.status.clear,
+        )
         self._plan: Plan | None = None
         self._publishing = asyncio.Lock()
         self._paused: frozenset[str] = frozenset()
         self._carried: list[Assignment] = []
-        self._told: dict[str, str] = {}
         self._query: Query | None = None
         self._stop = asyncio.Event()
+        self._changed = asyncio.Event()
+        self._planned_with = settings
         self._rates: dict[TopicPartition, float] = {}
         self._respread_at = time.monotonic() + RESPREAD_INTERVAL_S
         self.is_bridged = False
@@ -132,6 +156,7 @@ class FlowRuntime:
     async def lead(self) -> None:
         """Take the flow over and have a first plan. Raises what a person must mend."""
         await ensure_internal_topics(self._target, self.settings)
+        not_made = await make_offset_syncs_topic(self._source, self._target, self.settings)
         deadline = Deadline(LEAD_TIMEOUT_S)
         plans = await self._plans.read_all(deadline)
         for key, value in (await self._statuses.read_all(deadline)).items():
@@ -142,6 +167,7 @@ class FlowRuntime:
         self._carried = [one for lane in before.lanes for one in lane] if before else []
         await self._claim(before, deadline)
         self.status.begin(self.generation)
+        await Teller(self._statuses, self.status).tell(not_made)
         await self._replan()
 
     async def _claim(self, before: Plan | None, deadline: Deadline) -> None:
@@ -196,6 +222,10 @@ class FlowRuntime:
             asyncio.ensure_future(self._follow_plan_topic()): FOLLOWING_PLAN,
             asyncio.ensure_future(self._follow_status()): FOLLOWING_STATUS,
             asyncio.ensure_future(self._refresh()): REFRESHING,
+            asyncio.ensure_future(self._sync_configs()): SYNCING_CONFIGS,
+            asyncio.ensure_future(self._sync_acls()): SYNCING_ACLS,
+            asyncio.ensure_future(self._group_sync.run()): SYNCING_GROUPS,
+            asyncio.ensure_future(self._offset_books.run()): KEEPING_LEDGER,
             asyncio.ensure_future(self._watch_query()): WATCHING_QUERY,
         }
         stop = asyncio.ensure_future(self._stop.wait())
@@ -206,6 +236,21 @@ class FlowRuntime:
                     job.result()
         finally:
             await end_tasks([*jobs, stop])
+
+    def change(self, settings: FlowSettings) -> None:
+        """Go by other settings from now on, which no lane looks at (``live_change``). Jobs take their turn at once."""
+        self.settings = settings
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    async def show_edit(self, refused: str) -> None:
+        """An edit of the file that was refused is an event until a good one comes (an empty text)."""
+        event = Event(EventKind.EDIT_REFUSED, refused)
+        known = self.status.events.get(event.key)
+        if refused and (known is None or known.text != refused):
+            await self._statuses.append([(event.key.encode(), event.to_json())], Deadline(30.0))
+        elif not refused and known is not None:
+            await self._statuses.append([(event.key.encode(), None)], Deadline(30.0))
 
     async def stop(self, *, superseded: bool = False) -> None:
         """Drain: lanes commit and end, then the query stops."""
@@ -289,8 +334,34 @@ class FlowRuntime:
 
     async def _refresh(self) -> None:
         while True:
-            await asyncio.sleep(self.settings.topic_sync.refresh_interval_s)
-            await self._patiently(REFRESHING, self._replan)
+            await self._pause_for(self.settings.topic_sync.refresh_interval_s, self._planned_with)
+            looks = self.settings.topic_sync.refresh_enabled or self.settings is not self._planned_with
+            await self._patiently(REFRESHING, self._replan if looks else self._spread)
+
+    async def _sync_configs(self) -> None:
+        while True:
+            settings = self.settings
+            if settings.topic_sync.configs_enabled:
+                work = partial(self._topic_sync.sync_configs, settings, self._carried)
+                await self._patiently(SYNCING_CONFIGS, work)
+            await self._pause_for(settings.topic_sync.configs_interval_s, settings)
+
+    async def _sync_acls(self) -> None:
+        while True:
+            settings = self.settings
+            if settings.topic_sync.acls_enabled:
+                await self._patiently(SYNCING_ACLS, partial(self._topic_sync.sync_acls, settings, self._carried))
+            await self._pause_for(settings.topic_sync.acls_interval_s, settings)
+
+    async def _pause_for(self, interval_s: float, settings: FlowSettings) -> None:
+        """Until the job's next turn; at once when there are other settings than those of its last one."""
+        if settings is not self.settings:
+            return
+        try:
+            async with asyncio.timeout(interval_s):
+                await self._changed.wait()
+        except TimeoutError:
+            return
 
     async def _patiently(self, job: str, work: Callable[[], Awaitable[T]]) -> T | None:
         """What a cluster does not do now is waited for, and said so: the lanes carry on meanwhile."""
@@ -308,26 +379,24 @@ class FlowRuntime:
     async def _replan(self) -> None:
         """Look at both clusters; publish a new plan only if something changed."""
         assert self._plan is not None
-        found = await reconcile_topics(self._source, self._target, self.settings, self._carried)
-        await self._tell(found.events)
+        settings = self.settings
+        found = await self._reconciler.reconcile(settings, self._carried)
+        self.status.hold(MAKING_TOPICS, found.unfinished)
+        await self._teller.tell(found.events)
         self._carried = found.assignments
         self.status.matched = found.matched
+        await self._spread()
+        self._planned_with = settings
+
+    async def _spread(self) -> None:
+        """What is carried over the lanes, as even as measured rates ask for."""
+        assert self._plan is not None
         if time.monotonic() >= self._respread_at:
             self._respread_at = time.monotonic() + RESPREAD_INTERVAL_S
             self._rates = self.status.partition_rates()
-        lanes = spread(found.assignments, self.settings.tasks_max, before=self._plan.lanes, bytes_per_s=self._rates)
+        lanes = spread(self._carried, self.settings.tasks_max, before=self._plan.lanes, bytes_per_s=self._rates)
         if lanes != self._plan.lanes or self._plan.version == 1:
             await self._publish(lanes=lanes)
-
-    async def _tell(self, events: list[Event]) -> None:
-        """Write what is new. One that somebody acknowledged comes back only when it says something else."""
-        self._told = {key: text for key, text in self._told.items() if key in {event.key for event in events}}
-        for event in events:
-            known = self.status.events.get(event.key)
-            if event.text not in (self._told.get(event.key), known.text if known else None):
-                log.warning("%s: %s", self.settings.flow, event)
-                await self._statuses.append([(event.key.encode(), event.to_json())], Deadline(30.0))
-            self._told[event.key] = event.text
 
     async def _publish(
         self, *, lanes: tuple[tuple[Assignment, ...], ...] | None = None, stopping: bool = False
@@ -342,7 +411,8 @@ class FlowRuntime:
                 paused=self._paused,
                 stopping=stopping,
             )
-            await self._plans.append([(PLAN_KEY, plan.to_json())], Deadline(30.0))
+            wait_s = STOPPING_PLAN_S_MAX if stopping else PLAN_S_MAX
+            await self._plans.append([(PLAN_KEY, plan.to_json())], Deadline(wait_s))
             self._plan = plan
             self.status.follow_plan((one.remote for lane in plan.lanes for one in lane), plan.paused)
 

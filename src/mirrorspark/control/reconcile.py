@@ -1,18 +1,21 @@
 """Making the target ready: internal topics, remote topics with the source's settings and partition counts.
 
-Wanted state comes from ``plan``; this file reads both clusters and carries out what is missing. A topic that a cluster
-refuses is an event of its own; the others go on.
+``plan.desired_topics`` decides; this file shows it both clusters and carries its actions out. A topic that a cluster
+refuses is an event of its own; the others go on. What lanes may still hold is changed only in the pass after the plan
+let go of it: a remote topic that vanished is made anew then, the copy of a deleted source topic deleted then.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from mirrorspark.cluster.cluster_admin import NewTopic, create_topics, explicit_configs, grow_topics
+from mirrorspark.cluster.broker_errors import ErrorCode
+from mirrorspark.cluster.cluster_admin import NewTopic, create_topics, delete_topics, grow_topics
 from mirrorspark.cluster.cluster_client import ClusterClient, TopicMetadata
 from mirrorspark.cluster.deadline import Deadline
+from mirrorspark.cluster.topic_configs import describe_configs
 from mirrorspark.errors import BrokerError, ClusterError
 from mirrorspark.events import Event, EventKind
 from mirrorspark.names import TopicPartition
@@ -23,28 +26,17 @@ from mirrorspark.offsets.internal_topics import (
     progress_topic,
     status_topic,
 )
+from mirrorspark.plan.desired_topics import Action, ActionKind, Reason, SeenTopic, TopicRules, desired_topics
 from mirrorspark.plan.lanes import Assignment
-from mirrorspark.plan.topic_filter import TopicFilter
-from mirrorspark.plan.topic_naming import TopicNaming
+from mirrorspark.plan.topic_filter import Refusal
 from mirrorspark.settings import FlowSettings
 
-__all__ = ["Reconciled", "ensure_internal_topics", "reconcile_topics"]
-
-NOT_COPIED = frozenset(
-    {
-        "follower.replication.throttled.replicas",
-        "leader.replication.throttled.replicas",
-        "message.timestamp.difference.max.ms",
-        "message.timestamp.type",
-        "unclean.leader.election.enable",
-        "min.insync.replicas",
-    }
-)
-"""MirrorMaker 2's config.properties.exclude."""
-
+__all__ = ["Reconciled", "Reconciler", "ensure_internal_topics", "inflows_of", "seen"]
 
 VISIBLE_TIMEOUT_S = 5.0
-VISIBLE_POLL_S = 0.05
+VISIBLE_POLL_S, VISIBLE_POLL_S_MAX = 0.05, 0.5
+NAMES_TOLD_MAX = 5
+MADE_ANEW = (Reason.TARGET_TOPIC_DELETED, Reason.TARGET_TOPIC_RECREATED)
 COMPACT = {"cleanup.policy": "compact"}
 COMPACT_SOON = {**COMPACT, "segment.bytes": "16777216", "segment.ms": "600000", "min.cleanable.dirty.ratio": "0.1"}
 """Lanes report every second and only the newest report counts: a log that is compacted late would be long to read."""
@@ -57,17 +49,33 @@ class Reconciled:
     assignments: list[Assignment] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     matched: int = 0
+    unfinished: str = ""
+    """What a quota or a moving controller holds up; the next pass goes on with it."""
+
+
+def seen(topics: Iterable[TopicMetadata]) -> dict[str, SeenTopic]:
+    """A cluster's answer as ``plan`` takes it."""
+    return {
+        one.name: SeenTopic(
+            one.name,
+            len(one.partitions),
+            one.topic_id.hex() if any(one.topic_id) else "",
+            one.internal,
+            one.error_code,
+        )
+        for one in topics
+    }
 
 
 async def ensure_internal_topics(target: ClusterClient, settings: FlowSettings) -> None:
     """The flow's own topics; their replication factor is what the cluster has brokers for, at most."""
-    source = settings.flow.source
+    books = settings.flow.books
     factor = min(settings.internal_replication_factor, max(1, len(target.nodes)))
     wanted = [
-        NewTopic(plan_topic(source), 1, factor, COMPACT_SOON),
-        NewTopic(status_topic(source), 1, factor, COMPACT_SOON),
-        NewTopic(ledger_topic(source), 1, factor, COMPACT),
-        NewTopic(progress_topic(source), PROGRESS_PARTITIONS, factor, COMPACT),
+        NewTopic(plan_topic(books), 1, factor, COMPACT_SOON),
+        NewTopic(status_topic(books), 1, factor, COMPACT_SOON),
+        NewTopic(ledger_topic(books), 1, factor, COMPACT_SOON),
+        NewTopic(progress_topic(settings.flow.source), PROGRESS_PARTITIONS, factor, COMPACT),
     ]
     names = [topic.name for topic in wanted]
     known = {topic.name for topic in await target.refresh(names) if topic.error_code == 0}
@@ -76,149 +84,233 @@ async def ensure_internal_topics(target: ClusterClient, settings: FlowSettings) 
         refused = await create_topics(target, missing)
         if refused:
             raise ClusterError(
-                f"cluster {target.alias}: internal topics cannot be made: " + "; ".join(refused.values()), **refused
+                f"cluster {target.alias}: internal topics cannot be made: " + "; ".join(map(str, refused.values()))
             )
         await target.refresh(names)
 
 
-async def reconcile_topics(
-    source: ClusterClient, target: ClusterClient, settings: FlowSettings, carried: Iterable[Assignment] = ()
-) -> Reconciled:
-    """Create and grow remote topics; list what can be carried. ``carried`` is what the last plan held."""
-    naming = TopicNaming(settings.flow.source, settings.naming.separator, settings.keeps_names)
-    chosen = TopicFilter(settings.topics, settings.topics_exclude, naming, target=settings.flow.target)
-    there = {topic.name: topic for topic in await source.refresh(None)}
-    matching = [topic for topic in there.values() if not topic.internal and chosen.refusal(topic.name) is None]
-    wanted = [topic for topic in matching if topic.error_code == 0 and topic.partitions]
-    result = Reconciled(matched=len(matching))
-    remote = {topic.name: topic for topic in await target.refresh(None)}
-    changed = await _create_missing(source, target, settings, naming, wanted, remote, result)
-    changed |= await _grow(target, naming, wanted, remote, result)
-    remote |= await _await_visible(target, changed)
-    for topic in wanted:
-        result.assignments += _assignments(topic, remote.get(naming.remote(topic.name)))
-    still_wanted = [one for one in carried if chosen.refusal(one.source.topic) is None]
-    _keep_unsure(still_wanted, {topic.name for topic in matching} - {topic.name for topic in wanted}, result)
-    _tell_deleted(still_wanted, there, settings, result)
-    return result
+def inflows_of(there: Container[str], settings: FlowSettings) -> frozenset[str]:
+    """The target's alias, if it is mirrored into the source: a mirror of that direction left its own topics there."""
+    target = settings.flow.target
+    traces = (plan_topic(target), progress_topic(target), f"{target}.checkpoints.internal", f"{target}.heartbeats")
+    return frozenset({target}) if any(name in there for name in traces) else frozenset()
 
 
-async def _await_visible(target: ClusterClient, counts: Mapping[str, int]) -> dict[str, TopicMetadata]:
+class Reconciler:
+    """One flow's; remembers from pass to pass only what the next one is to delete, or to make anew."""
+
+    def __init__(self, source: ClusterClient, target: ClusterClient) -> None:
+        self._source = source
+        self._target = target
+        self._doomed: dict[str, Assignment] = {}
+        self._vanished: set[str] = set()
+        self._is_first = True
+        self._rules: TopicRules | None = None
+
+    async def reconcile(self, settings: FlowSettings, carried: Iterable[Assignment] = ()) -> Reconciled:
+        """One pass. ``carried`` is what the last plan held."""
+        there = seen(await self._source.refresh(None))
+        inflows = inflows_of(there, settings)
+        if self._rules is None or self._rules.settings is not settings or self._rules.inflows != inflows:
+            self._rules = TopicRules(settings, inflows)
+        one_pass = _Pass(self._source, self._target, self._rules, list(carried))
+        result = await one_pass.run(there, self._doomed, self._vanished, may_make_deleted=self._is_first)
+        self._is_first = False
+        return result
+
+
+class _Pass:
+    """Look at both clusters, decide, make, list what can be carried, tell."""
+
+    def __init__(
+        self, source: ClusterClient, target: ClusterClient, rules: TopicRules, carried: list[Assignment]
+    ) -> None:
+        self._source = source
+        self._target = target
+        self._rules = rules
+        self._carried = carried
+        self._result = Reconciled()
+
+    async def run(
+        self,
+        there: Mapping[str, SeenTopic],
+        doomed: dict[str, Assignment],
+        vanished: set[str],
+        *,
+        may_make_deleted: bool,
+    ) -> Reconciled:
+        remote = seen(await self._target.refresh(None))
+        actions = desired_topics(there, remote, self._rules, self._carried)
+        await self._delete(doomed, there, remote)
+        missing = [one for one in actions if one.kind is ActionKind.CREATE]
+        if may_make_deleted:  # the first pass of a lead: its lanes do not run yet
+            missing += [one for one in actions if one.reason == Reason.TARGET_TOPIC_DELETED]
+        changed = await self._create(missing)
+        changed |= await self._grow([one for one in actions if one.kind is ActionKind.GROW])
+        remote |= await _await_visible(self._target, changed)
+        vanished |= {one.remote for one in actions if one.reason in MADE_ANEW}
+        self._list(actions, there, remote, vanished)
+        self._tell(actions)
+        doomed.update(self._to_delete(actions))
+        return self._result
+
+    # -- make -------------------------------------------------------------------------------------------------------
+
+    async def _create(self, missing: list[Action]) -> dict[str, int]:
+        """Returns the partition counts of what was created."""
+        if not missing:
+            return {}
+        described = await describe_configs(self._source, [one.topic for one in missing])
+        remote_names = {one.topic: one.remote for one in missing}
+        self._refused(
+            {remote_names[topic]: error for topic, error in described.refused.items()}, "its settings on the source: "
+        )
+        rules = self._rules.configs
+        factor = self._rules.settings.replication_factor
+        ready = [one for one in missing if one.topic in described.settings]
+        refused = await create_topics(
+            self._target,
+            [
+                NewTopic(one.remote, one.partitions, factor, rules.at_creation(described.settings[one.topic]))
+                for one in ready
+            ],
+        )
+        self._refused(refused)
+        return {one.remote: one.partitions for one in ready if one.remote not in refused}
+
+    async def _grow(self, growing: list[Action]) -> dict[str, int]:
+        """Returns the partition counts of what was grown."""
+        if not growing:
+            return {}
+        refused = await grow_topics(self._target, {one.remote: one.partitions for one in growing})
+        self._refused(refused)
+        return {one.remote: one.partitions for one in growing if one.remote not in refused}
+
+    def _refused(self, refused: Mapping[str, BrokerError], where: str = "") -> None:
+        """An event for each topic that a person must look at; what passes by itself is not their business."""
+        for topic, error in sorted(refused.items()):
+            if error.retriable:
+                self._result.unfinished = f"{sum(one.retriable for one in refused.values())} topics: {where}{error}"
+            else:
+                self._result.events.append(Event(EventKind.TOPIC_REFUSED, f"{where}{error}", topic=topic))
+
+    # -- delete -----------------------------------------------------------------------------------------------------
+
+    def _to_delete(self, actions: Iterable[Action]) -> dict[str, Assignment]:
+        topics = {one.topic for one in actions if one.kind is ActionKind.DELETE}
+        return {one.source.topic: one for one in self._carried if one.source.topic in topics}
+
+    async def _delete(
+        self, doomed: dict[str, Assignment], there: Mapping[str, SeenTopic], remote: Mapping[str, SeenTopic]
+    ) -> None:
+        """Copies whose source topic was gone in the last pass, if it is still gone: asked for by its name.
+
+        A topic that may not be seen any more is missing from the list, too; asked by name, the source says which.
+        """
+        wanted = {topic: one for topic, one in doomed.items() if topic not in there and self._rules.wants(topic)}
+        doomed.clear()
+        if not wanted or not there:
+            return
+        gone = {
+            topic.name
+            for topic in await self._source.refresh(sorted(wanted))
+            if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        }
+        copies = {
+            one.remote_topic: topic
+            for topic, one in wanted.items()
+            if topic in gone and _is_still(one, remote.get(one.remote_topic))
+        }
+        refused = await delete_topics(self._target, copies) if copies else {}
+        flow = self._rules.settings.flow
+        for copy, topic in copies.items():
+            if copy not in refused:
+                text = f"is gone from {flow.source}; its copy {copy} on {flow.target} was deleted"
+                self._result.events.append(Event(EventKind.SOURCE_TOPIC_DELETED, text, topic=topic))
+        self._refused(refused, "its source topic is gone and it shall be deleted: ")
+
+    # -- list and tell ----------------------------------------------------------------------------------------------
+
+    def _list(
+        self,
+        actions: Iterable[Action],
+        there: Mapping[str, SeenTopic],
+        remote: Mapping[str, SeenTopic],
+        vanished: set[str],
+    ) -> None:
+        """What can be carried. A topic that a cluster lists with an error just now stays with its lane.
+
+        A topic in place of a deleted one is marked as such for as long as it lives: a lane may ask at any time.
+        """
+        kept: dict[str, list[Assignment]] = {}
+        remade = set()
+        for one in self._carried:
+            kept.setdefault(one.source.topic, []).append(one)
+            if one.is_remade:
+                remade.add(one.remote_id)
+        for action in actions:
+            is_named_wrong = action.reason in (Reason.REMOTE_NAME_TAKEN, Reason.REMOTE_NAME_INVALID)
+            if action.topic in there and (action.kind is not ActionKind.SKIP or is_named_wrong):
+                self._result.matched += 1
+            copy = remote.get(action.remote)
+            is_placed = action.kind in (ActionKind.CREATE, ActionKind.GROW, ActionKind.CARRY)
+            if is_placed or action.reason == Reason.TARGET_TOPIC_DELETED:
+                if copy is not None:
+                    is_remade = copy.name in vanished or copy.topic_id in remade
+                    self._result.assignments += _assignments(there[action.topic], copy, is_remade)
+                    vanished.discard(copy.name)
+            elif action.kind is ActionKind.WAIT:
+                self._result.assignments += kept.get(action.topic, [])
+
+    def _tell(self, actions: Iterable[Action]) -> None:
+        flow = self._rules.settings.flow
+        events = self._result.events
+        held_back = []
+        for one in actions:
+            if one.reason in (Reason.REMOTE_NAME_TAKEN, Reason.REMOTE_NAME_INVALID, Refusal.LOOKS_LIKE_CYCLE):
+                events.append(Event(EventKind.TOPIC_NOT_CARRIED, one.text, topic=one.topic))
+            elif one.reason in MADE_ANEW:
+                events.append(Event(EventKind.TARGET_TOPIC_DELETED, one.text, topic=one.remote))
+            elif one.kind in (ActionKind.KEEP, ActionKind.DELETE):
+                then = "is deleted" if one.kind is ActionKind.DELETE else "stays"
+                text = (
+                    f"is gone from {flow.source}: deleted, or no longer allowed to be seen. It is no longer carried; "
+                    f"its copy {one.remote} {then} on {flow.target}"
+                )
+                events.append(Event(EventKind.SOURCE_TOPIC_DELETED, text, topic=one.topic))
+                if one.reason in (Reason.TOO_MANY_DELETIONS, Reason.SOURCE_LIST_EMPTY):
+                    held_back.append(one)
+        if held_back:
+            names = ", ".join(one.remote for one in held_back[:NAMES_TOLD_MAX])
+            more = f" and {len(held_back) - NAMES_TOLD_MAX} more" if len(held_back) > NAMES_TOLD_MAX else ""
+            text = f"{held_back[0].text}. Check {flow.source}; if it is right, delete them yourself: {names}{more}"
+            events.append(Event(EventKind.DELETIONS_HELD_BACK, text))
+
+
+def _assignments(topic: SeenTopic, remote: SeenTopic, is_remade: bool) -> list[Assignment]:
+    return [
+        Assignment(TopicPartition(topic.name, number), remote.name, topic.topic_id, remote.topic_id, is_remade)
+        for number in range(min(topic.partitions, remote.partitions))
+    ]
+
+
+def _is_still(copy: Assignment, remote: SeenTopic | None) -> bool:
+    """Whether the remote topic is the one that was carried, and not another of that name."""
+    return remote is not None and copy.remote_id in ("", remote.topic_id)
+
+
+async def _await_visible(target: ClusterClient, counts: Mapping[str, int]) -> dict[str, SeenTopic]:
     """Brokers list a topic a moment after it was made: wait for that moment rather than for the next refresh."""
-    found: dict[str, TopicMetadata] = {}
+    found: dict[str, SeenTopic] = {}
     deadline = Deadline(VISIBLE_TIMEOUT_S)
+    pause_s = VISIBLE_POLL_S
     while missing := sorted(counts.keys() - found.keys()):
-        for topic in await target.refresh(missing):
-            if topic.error_code == 0 and len(topic.partitions) >= counts[topic.name]:
+        for topic in seen(await target.refresh(missing)).values():
+            if topic.error_code == 0 and topic.partitions >= counts[topic.name]:
                 found[topic.name] = topic
         if deadline.passed:
             break
         if len(found) < len(counts):
-            await asyncio.sleep(VISIBLE_POLL_S)
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 2, VISIBLE_POLL_S_MAX)
     return found
-
-
-def _assignments(topic: TopicMetadata, remote: TopicMetadata | None) -> list[Assignment]:
-    if remote is None:
-        return []
-    topic_id = topic.topic_id.hex() if any(topic.topic_id) else ""
-    numbers = sorted(number for number in topic.partitions if number in remote.partitions)
-    return [Assignment(TopicPartition(topic.name, number), remote.name, topic_id) for number in numbers]
-
-
-def _keep_unsure(carried: Iterable[Assignment], unsure: set[str], result: Reconciled) -> None:
-    """A topic that the source lists with an error just now (no leader yet) stays with its lane."""
-    result.assignments += [one for one in carried if one.source.topic in unsure]
-
-
-def _tell_deleted(
-    carried: Iterable[Assignment], there: Mapping[str, TopicMetadata], settings: FlowSettings, result: Reconciled
-) -> None:
-    gone = {one.source.topic: one.remote_topic for one in carried if one.source.topic not in there}
-    result.events += [
-        Event(
-            EventKind.SOURCE_TOPIC_DELETED,
-            f"is gone from {settings.flow.source}: deleted, or no longer allowed to be seen. It is no longer carried; "
-            f"its copy {remote} stays on {settings.flow.target}",
-            topic=topic,
-        )
-        for topic, remote in sorted(gone.items())
-    ]
-
-
-async def _create_missing(
-    source: ClusterClient,
-    target: ClusterClient,
-    settings: FlowSettings,
-    naming: TopicNaming,
-    wanted: list[TopicMetadata],
-    remote: Mapping[str, TopicMetadata],
-    result: Reconciled,
-) -> dict[str, int]:
-    """Returns the partition counts of what was created."""
-    missing = [topic for topic in wanted if naming.remote(topic.name) not in remote]
-    if not missing:
-        return {}
-    refused: dict[str, str] = {}
-    configs = await _configs(source, [topic.name for topic in missing], refused)
-    _tell({naming.remote(topic): f"on the source: {why}" for topic, why in refused.items()}, result)
-    ready = [topic for topic in missing if topic.name in configs]
-    if not ready:
-        return {}
-    refused = await create_topics(
-        target,
-        [
-            NewTopic(
-                naming.remote(topic.name),
-                len(topic.partitions),
-                settings.replication_factor,
-                {name: value for name, value in configs[topic.name].items() if name not in NOT_COPIED},
-            )
-            for topic in ready
-        ],
-    )
-    _tell(refused, result)
-    counts = {naming.remote(topic.name): len(topic.partitions) for topic in ready}
-    return {name: count for name, count in counts.items() if name not in refused}
-
-
-async def _configs(source: ClusterClient, topics: list[str], refused: dict[str, str]) -> dict[str, dict[str, str]]:
-    """Settings by topic. One refused topic fails a request for many: halve until it is alone."""
-    try:
-        return await explicit_configs(source, topics)
-    except BrokerError as error:
-        if error.retriable:
-            raise
-        if len(topics) == 1:
-            refused[topics[0]] = str(error)
-            return {}
-    middle = len(topics) // 2
-    return {
-        **await _configs(source, topics[:middle], refused),
-        **await _configs(source, topics[middle:], refused),
-    }
-
-
-async def _grow(
-    target: ClusterClient,
-    naming: TopicNaming,
-    wanted: list[TopicMetadata],
-    remote: Mapping[str, TopicMetadata],
-    result: Reconciled,
-) -> dict[str, int]:
-    """Returns the partition counts of what was grown."""
-    counts = {
-        naming.remote(topic.name): len(topic.partitions)
-        for topic in wanted
-        if naming.remote(topic.name) in remote
-        and len(remote[naming.remote(topic.name)].partitions) < len(topic.partitions)
-    }
-    if not counts:
-        return {}
-    refused = await grow_topics(target, counts)
-    _tell(refused, result)
-    return {name: count for name, count in counts.items() if name not in refused}
-
-
-def _tell(refused: Mapping[str, str], result: Reconciled) -> None:
-    result.events += [Event(EventKind.TOPIC_REFUSED, why, topic=topic) for topic, why in sorted(refused.items())]

@@ -72,7 +72,7 @@ def run_chaos(
     result = ChaosResult(seed)
     settings = {"east->west.topics": topic, **(extra or {})}
     if transactions:
-        settings["exactly.once.source.support"] = "enabled"
+        settings["west.exactly.once.source.support"] = "enabled"
     folder = Path(tempfile.mkdtemp(prefix="mirrorspark-chaos-"))
     workload = Workload(source.bootstrap, topic, partitions, seed)
     workload.create_topic()

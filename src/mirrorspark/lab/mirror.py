@@ -88,7 +88,8 @@ class Mirror:
         def carries() -> bool:
             if not self.is_alive:
                 raise LabError(f"the mirror ended with code {self.exit_code}:\n{self.log_tail()}")
-            return " running lanes=" in self.log_tail(200) or " degraded lanes=" in self.log_tail(200)
+            told = self.log_tail(200)
+            return any(f" {state} lanes=" in told for state in ("running", "degraded", "idle"))
 
         wait_for(carries, "the mirror to carry", deadline_s)
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from mirrorspark.events import Event
 from mirrorspark.names import TopicPartition
 
-__all__ = ["EVERYTHING", "FlowStatus", "LaneStatus", "PartitionStatus"]
+__all__ = ["EVERYTHING", "GROUPS_KEY", "SYNC_KEY", "FlowStatus", "LaneStatus", "PartitionStatus", "words_of_groups"]
 
 RATE_WINDOW_S = 5.0
 LANE_SILENT_S = 15.0
@@ -29,6 +29,10 @@ LATENCY_MS_MAX = 3_600_000
 """Above an hour it is the age of old records (a backlog, imported data), not the time they took to be carried."""
 EVERYTHING = "*"
 """In a list of paused topics: the whole flow."""
+GROUPS_KEY = "groups"
+"""Of the record in which the driver tells how the groups are."""
+SYNC_KEY = "sync"
+"""Of the record in which the driver tells how settings and ACLs of the topics are."""
 
 
 @dataclass(slots=True)
@@ -58,6 +62,8 @@ class LaneStatus:
     waiting: dict[str, str]
     seen_at: float | None = None
     """When its report arrived here; None for one that was there before we looked."""
+    skipped_by_origin: dict[str, list[int]] = field(default_factory=dict)
+    """Batches and records that a mirror had written on the source, by that mirror's flow; since the attempt began."""
 
 
 @dataclass
@@ -81,7 +87,15 @@ class FlowStatus:
     """Remote partitions of the newest plan; None until there is one."""
     matched: int | None = None
     """Topics on the source that the flow wants; None until somebody has looked."""
+    sync: dict[str, Any] = field(default_factory=dict)
+    """How settings and ACLs of the topics are, as the driver wrote it; empty until it has looked."""
+    groups: dict[str, Any] = field(default_factory=dict)
+    """How the offsets of the groups are, as the driver wrote it; empty until it has looked."""
     last_append_at: float = 0.0
+    heartbeat_sent_at: float | None = None
+    """When the target took the pair's newest heartbeat; None if it took none yet."""
+    heartbeats_topic: str = ""
+    """The remote topic that brings the source's heartbeats along."""
     clock: Callable[[], float] = time.monotonic
     _since: float = 0.0
     _rates: deque[tuple[float, int, int]] = field(default_factory=lambda: deque(maxlen=256))
@@ -115,6 +129,13 @@ class FlowStatus:
     def clear(self, job: str) -> None:
         self.failures.pop(job, None)
 
+    def hold(self, job: str, text: str) -> None:
+        """``fail`` where there is a text, ``clear`` where there is none."""
+        if text:
+            self.fail(job, text)
+        else:
+            self.clear(job)
+
     # -- what the status topic says ---------------------------------------------------------------------------------
 
     def fold(self, key: bytes, value: bytes | None, *, fresh: bool = True) -> Event | None:
@@ -129,6 +150,10 @@ class FlowStatus:
                 event = self._fold_event(name, value)
             elif name.startswith("lane/") and value is not None:
                 self._fold_lane(json.loads(value), fresh)
+            elif name == SYNC_KEY and value is not None:
+                self.sync = dict(json.loads(value))
+            elif name == GROUPS_KEY and value is not None:
+                self.groups = dict(json.loads(value))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             self.fail(f"status record {name}", f"cannot be read ({error!r}); left out")
         else:
@@ -159,6 +184,7 @@ class FlowStatus:
             report["held_bytes"],
             report["waiting"],
             now if fresh else None,
+            report.get("skipped_by_origin", {}),
         )
         for topic, partition, upstream, downstream, high, records, size, latency, state in report["moved"]:
             at = TopicPartition(topic, partition)
@@ -210,6 +236,24 @@ class FlowStatus:
     @property
     def lag_records(self) -> int:
         return sum(status.lag_records for status in self.partitions.values())
+
+    @property
+    def records_skipped_by_origin(self) -> int:
+        """Not carried since a mirror had written them on the source; since the lanes' attempts began."""
+        return sum(records for lane in self.lanes.values() for _, records in lane.skipped_by_origin.values())
+
+    @property
+    def heartbeat_age_s(self) -> float | None:
+        """Seconds since the target took this pair's newest heartbeat."""
+        return None if self.heartbeat_sent_at is None else self.clock() - self.heartbeat_sent_at
+
+    @property
+    def heartbeat_mirrored_age_s(self) -> float | None:
+        """Seconds since the flow last brought a heartbeat of its source over; None if it never did."""
+        partition = self.partitions.get(TopicPartition(self.heartbeats_topic, 0))
+        if partition is None or partition.moved_at == float("-inf"):
+            return None
+        return self.clock() - partition.moved_at
 
     @property
     def latency_ms(self) -> int | None:
@@ -284,6 +328,19 @@ class FlowStatus:
             texts.append(f"paused: {'everything' if EVERYTHING in self.paused else ', '.join(sorted(self.paused))}")
         return texts
 
+    @property
+    def sync_lines(self) -> list[str]:
+        """Settings and ACLs of the topics in words: first whether they are in step, then what is not, as a diff."""
+        if not self.sync:
+            return []
+        sync = self.sync
+        differ = sync.get("settings_differ", 0)
+        state = f"settings of {differ} of {sync['topics']} topics differ" if differ else "settings in step"
+        acls = sync.get("acls_notice") or f"ACLs: {sync['acls_granted']} granted, {sync['acls_revoked']} revoked"
+        lines = [f"topics: {state}, {sync['settings_changed']} changed since the start; {acls}"]
+        lines += [f"{topic} {change}" for topic, changes in sync.get("drift", {}).items() for change in changes]
+        return lines
+
     def _lane_notices(self) -> list[str]:
         now = self.clock()
         texts = []
@@ -301,3 +358,23 @@ class FlowStatus:
                 for index in self.lanes_missing
             ]
         return texts
+
+
+def words_of_groups(groups: Mapping[str, Any]) -> list[str]:
+    """Offsets of the groups in words: how many, how they are known, what is not in step. Empty until somebody looked."""
+    if not groups:
+        return []
+    parts = [f"{groups['groups']} groups, {groups['mode']}", f"{groups['checkpoints_written']} checkpoints written"]
+    if groups.get("writes_offsets"):
+        parts.append(f"{groups['offsets_written']} offsets written")
+    if groups.get("latency_ms_p95") is not None:
+        parts.append(f"{groups['latency_ms_p95']} ms behind (p95)")
+    for key, text in (
+        ("waiting", "offsets wait for records"),
+        ("with_members_on_target", "groups are in use on the target"),
+        ("refused", "groups are refused"),
+        ("share_groups_not_handled", "share groups are not handled"),
+    ):
+        if groups.get(key):
+            parts.append(f"{groups[key]} {text}")
+    return [f"groups: {', '.join(parts)}"]

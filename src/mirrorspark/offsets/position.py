@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-__all__ = ["LastWriter", "Position", "positions_group"]
+from mirrorspark.names import Flow
+
+__all__ = ["Booked", "LastWriter", "Position", "positions_group"]
 
 VERSION = 1
 
 
-def positions_group(source: str, target: str) -> str:
+def positions_group(flow: Flow) -> str:
     """MirrorMaker 2's default group filter leaves out names that begin with two underscores."""
-    return f"__mirrorspark-{source}->{target}"
+    return f"__mirrorspark-{flow}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,39 @@ class LastWriter:
 
 
 @dataclass(frozen=True, slots=True)
+class Booked:
+    """How far the ledger tells it all, which may be a little less than the position: from there a recovery walks.
+
+    Where the ledger's last page has one run at most, it is held too, so that the next owner lengthens that page instead of
+    beginning another.
+    """
+
+    upstream_next: int
+    downstream_end: int
+    page_start: tuple[int, int] | None = None  # upstream, downstream
+    run: tuple[int, int, int] | None = None  # upstream first, upstream last, downstream first
+
+    def to_json(self) -> list[list[int]]:
+        return [
+            [self.upstream_next, self.downstream_end],
+            *(list(part) for part in (self.page_start, self.run) if part),
+        ]
+
+    @classmethod
+    def from_json(cls, parts: list[list[int]]) -> Booked:
+        """Raises ValueError or TypeError for what ``to_json`` did not write."""
+        (upstream_next, downstream_end), *page = ([int(number) for number in part] for part in parts)
+        if not page:
+            return cls(upstream_next, downstream_end)
+        (start, downstream_start), *runs = page
+        run = None
+        if runs:
+            ((first, last, downstream_first),) = runs
+            run = first, last, downstream_first
+        return cls(upstream_next, downstream_end, (start, downstream_start), run)
+
+
+@dataclass(frozen=True, slots=True)
 class Position:
     """Upstream records before ``upstream_next`` are on the target before ``downstream_end``."""
 
@@ -39,10 +74,12 @@ class Position:
     topic_id: str  # hex; "" where the source has no topic ids
     leader_epoch: int  # of the last batch carried; -1 if not known
     writer: LastWriter | None
+    booked: Booked | None = None  # None: the ledger begins here
+    remote_id: str = ""  # of the remote topic, hex; "" where nobody knew it
 
     def to_commit(self) -> tuple[int, str]:
         writer = self.writer
-        text = {
+        text: dict[str, object] = {
             "v": VERSION,
             "up": self.upstream_next,
             "id": self.topic_id,
@@ -50,6 +87,10 @@ class Position:
             "w": [writer.transactional_id, writer.producer_id, writer.epoch, writer.generation] if writer else None,
             "clean": int(writer.clean) if writer else 1,
         }
+        if self.booked is not None:
+            text["b"] = self.booked.to_json()
+        if self.remote_id:
+            text["rid"] = self.remote_id
         return self.downstream_end, json.dumps(text, separators=(",", ":"))
 
     @classmethod
@@ -65,6 +106,8 @@ class Position:
                 if last
                 else None
             )
-            return cls(int(text["up"]), offset, str(text["id"]), int(text["le"]), writer)
+            booked = Booked.from_json(text["b"]) if text.get("b") else None
+            remote_id = str(text.get("rid", ""))
+            return cls(int(text["up"]), offset, str(text["id"]), int(text["le"]), writer, booked, remote_id)
         except (ValueError, KeyError, TypeError, IndexError, OverflowError):
             return None

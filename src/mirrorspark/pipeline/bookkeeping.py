@@ -6,28 +6,38 @@ that moved, nothing per idle one. Called by the lane's clock.
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
+from mirrorspark.cluster.broker_errors import ErrorCode
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.group_positions import GroupPositions
 from mirrorspark.cluster.keyed_topic import KeyedTopic
 from mirrorspark.cluster.log_reader import LATEST, list_offset
+from mirrorspark.errors import BrokerError
 from mirrorspark.events import Event
 from mirrorspark.names import TopicPartition
 from mirrorspark.offsets.internal_topics import PROGRESS_PARTITIONS, ledger_topic, progress_topic, status_topic
-from mirrorspark.offsets.ledger import LedgerRange, ledger_entry, parse_ledger_entry
-from mirrorspark.offsets.position import LastWriter, Position
+from mirrorspark.offsets.ledger import NO_TOPIC_ID
+from mirrorspark.offsets.ledger_store import LedgerStore
+from mirrorspark.offsets.position import Booked, LastWriter, Position
 from mirrorspark.offsets.progress import parse_progress, progress_entry
 from mirrorspark.pipeline.receipt import Receipt
+from mirrorspark.pipeline.sync_writing import SyncWriting
 from mirrorspark.pipeline.track import Track, TrackState
 from mirrorspark.settings import FlowSettings
 
 __all__ = ["Bookkeeping", "LaneReport"]
 
+log = logging.getLogger("mirrorspark.lane")
+
 BOOKS_TIMEOUT_S = 30.0
+LEDGER_APPEND_BYTES_MAX = 256 * 1024
+"""Pages in one batch of the ledger topic; well below what a topic takes by default."""
 WAITING_REPORTED_MAX = 100
 PARTITIONS_REPORTED_MAX = 500
 """Partitions told in one report; the rest follows in the next ones."""
@@ -43,27 +53,43 @@ class LaneReport:
 
 class Bookkeeping:
     def __init__(
-        self, target: ClusterClient, settings: FlowSettings, positions: GroupPositions, *, lane: int, generation: int
+        self,
+        source: ClusterClient,
+        target: ClusterClient,
+        settings: FlowSettings,
+        positions: GroupPositions,
+        *,
+        lane: int,
+        generation: int,
     ) -> None:
-        source = settings.flow.source
         self._target = target
         self._settings = settings
         self._positions = positions
         self._lane = lane
         self._generation = generation
-        self._status = KeyedTopic(target, status_topic(source))
-        self._ledger = KeyedTopic(target, ledger_topic(source))
-        known = target.topics.get(progress_topic(source))
-        self.progress = KeyedTopic(
-            target, progress_topic(source), len(known.partitions) if known and known.partitions else PROGRESS_PARTITIONS
-        )
-        self._remembered: dict[TopicPartition, list[LedgerRange]] | None = None
+        self._status = KeyedTopic(target, status_topic(settings.flow.books))
+        self._ledger = KeyedTopic(target, ledger_topic(settings.flow.books))
+        self._progress: KeyedTopic | None = None
+        self._ledger_turn = asyncio.Lock()
+        self._syncs = SyncWriting(source, target, settings, self.note)
+        self._remembered: LedgerStore | None = None
         self._progressed: dict[TopicPartition, int] = {}
         self._events: list[Event] = []
         self._untold: set[Track] = set()
         self._started_ms = int(time.time() * 1000)
         self.records = 0
         self.bytes = 0
+
+    @property
+    def progress(self) -> KeyedTopic:
+        """With as many partitions as it has: Java looks for a key where that number puts it."""
+        if self._progress is None:
+            name = progress_topic(self._settings.flow.source)
+            known = self._target.topics.get(name)
+            if known is None or not known.partitions:
+                return KeyedTopic(self._target, name, PROGRESS_PARTITIONS)  # not seen just now
+            self._progress = KeyedTopic(self._target, name, len(known.partitions))
+        return self._progress
 
     async def remembered(self, source: TopicPartition, remote: TopicPartition) -> Position | None:
         """A lost position from the ledger, else from MirrorMaker 2's progress."""
@@ -73,23 +99,42 @@ class Bookkeeping:
         assert self._remembered is not None
         nobody = LastWriter(f"__mirrorspark-{self._settings.flow}-{self._lane}", -1, -1, 0, clean=False)
         end = await list_offset(self._target, remote, LATEST, deadline)
-        # Ranges beyond the target's end tell of an earlier topic of that name.
-        true = [span for span in self._remembered.get(remote, []) if span.downstream_last < end]
-        if true:
-            span = max(true, key=lambda one: one.downstream_last)
-            topic_id = span.topic_id.hex() if any(span.topic_id) else ""
-            return Position(span.upstream_last + 1, span.downstream_last + 1, topic_id, -1, nobody)
+        page = self._remembered.newest(remote)
+        known = self._target.topics.get(remote.topic)
+        # Pages of another topic id, or beyond the target's end, tell of an earlier topic of that name.
+        remote_id = known.topic_id if known is not None else NO_TOPIC_ID
+        if page is not None and page.downstream_end <= end and page.is_of(page.topic_id, remote_id):
+            topic_id = page.topic_id.hex() if any(page.topic_id) else ""
+            booked = Booked(page.upstream_next, page.downstream_end)
+            return Position(page.upstream_next, page.downstream_end, topic_id, -1, nobody, booked)
         last = self._progressed.get(source)
         if last is not None:
             return Position(last + 1, end, "", -1, None)
         return None
 
+    async def last_booked(self, source: TopicPartition, remote: TopicPartition) -> Position | None:
+        """How far the flow came with this partition by ledger or progress, whichever remote topic that was about."""
+        deadline = Deadline(BOOKS_TIMEOUT_S)
+        if self._remembered is None:
+            await self._read_books(deadline)
+        else:
+            for key, value in await self._ledger.catch_up(deadline):
+                self._remembered.fold(key, value)
+        assert self._remembered is not None
+        page = self._remembered.newest(remote)
+        if page is not None:
+            return Position(page.upstream_next, 0, page.topic_id.hex() if any(page.topic_id) else "", -1, None)
+        last = self._progressed.get(source)
+        return None if last is None else Position(last + 1, 0, "", -1, None)
+
+    def has_books(self) -> bool:
+        """Whether ledger or progress tell of any partition at all; asked after ``remembered``."""
+        return bool((self._remembered is not None and self._remembered.partition_count) or self._progressed)
+
     async def _read_books(self, deadline: Deadline) -> None:
-        found: dict[TopicPartition, list[LedgerRange]] = {}
-        for key, value in (await self._ledger.read_all(deadline)).items():
-            parsed = parse_ledger_entry(key, value)
-            if parsed is not None:
-                found.setdefault(parsed[0], []).append(parsed[1])
+        found = LedgerStore()
+        for key, value in await self._ledger.catch_up(deadline):  # in order: newer pages win
+            found.fold(key, value)
         for key, value in (await self.progress.read_all(deadline)).items():
             entry = parse_progress(key, value, self._settings.flow.source)
             if entry is not None and entry[2] is not None:
@@ -102,36 +147,83 @@ class Bookkeeping:
                 {remote: position.to_commit() for remote, position in positions.items()}, Deadline(BOOKS_TIMEOUT_S)
             )
 
+    async def sign_off(self, positions: dict[TopicPartition, Position]) -> None:
+        """``commit_positions`` at a partition's end. Of a topic that was deleted there is none to keep."""
+        try:
+            await self.commit_positions(positions)
+        except BrokerError as error:
+            if error.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise
+            topics = await self._target.refresh(sorted({remote.topic for remote in positions}))
+            left = {topic.name for topic in topics if topic.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+            log.warning("lane %d: %s; going on with those that are left", self._lane, error)
+            await self.commit_positions({remote: one for remote, one in positions.items() if remote.topic in left})
+
     def progress_entries(self, tracks: Iterable[Track]) -> list[tuple[bytes, bytes | None]]:
         source = self._settings.flow.source
         return [
             progress_entry(source, track.source.topic, track.source.partition, track.upstream_next - 1)
             for track in tracks
-            if track.unbooked
+            if track.progress_due and track.upstream_next > 0
         ]
 
-    async def write_ledger(self, tracks: Iterable[Track]) -> None:
-        """Closed ranges once, the open one with its new end."""
-        entries: list[tuple[bytes, bytes | None]] = []
-        for track in tracks:
-            if track.unbooked:
-                entries += [ledger_entry(track.remote, span) for span in track.ranges]
-                while len(track.ranges) > 1:
-                    track.ranges.popleft()
-                track.unbooked = False
-        for first in range(0, len(entries), 5_000):
-            await self._ledger.append(entries[first : first + 5_000], Deadline(BOOKS_TIMEOUT_S))
+    async def write_ledger(self, tracks: Collection[Track]) -> None:
+        """Full pages once, the open one as it has grown. Positions that are committed afterwards say that it is done."""
+        self._syncs.write(tracks, delayed=False)
+        async with self._ledger_turn:
+            drafts = [
+                (track, track.ledger.draft(track.upstream_next, track.downstream_end))
+                for track in tracks
+                if track.unbooked
+            ]
+            await self._append_ledger([entry for _, draft in drafts for entry in draft.entries])
+            for track, draft in drafts:
+                track.ledger.confirm(draft)
+                track.unbooked = draft.booked.upstream_next != track.upstream_next
+                track.uncommitted = True
 
-    async def write_books(self, tracks: Iterable[Track]) -> None:
-        moved = [track for track in tracks if track.unbooked]
-        if not moved:
-            return
+    async def _append_ledger(self, entries: list[tuple[bytes, bytes | None]]) -> None:
+        some: list[tuple[bytes, bytes | None]] = []
+        size = 0
+        for entry in entries:
+            some.append(entry)
+            size += len(entry[0]) + len(entry[1] or b"")
+            if size >= LEDGER_APPEND_BYTES_MAX:
+                await self._ledger.append(some, Deadline(BOOKS_TIMEOUT_S))
+                some, size = [], 0
+        if some:
+            await self._ledger.append(some, Deadline(BOOKS_TIMEOUT_S))
+
+    async def write_progress(self, tracks: Collection[Track]) -> None:
+        """Where MirrorMaker 2 would look for it, and with it the syncs that it would have kept back so far."""
+        self._syncs.write(tracks, delayed=True)
+        moved = [track for track in tracks if track.progress_due]
         entries = self.progress_entries(moved)
-        await self.write_ledger(moved)
-        await self.progress.append(entries, Deadline(BOOKS_TIMEOUT_S))
+        for track in moved:
+            track.progress_due = False
+        try:
+            if entries:
+                await self.progress.append(entries, Deadline(BOOKS_TIMEOUT_S))
+        except BaseException:
+            for track in moved:
+                track.progress_due = True
+            raise
+
+    async def close_with(self, tracks: Collection[Track]) -> None:
+        """What these carried last, as they are let go."""
+        await self.write_progress(tracks)
+        await self._syncs.finish(tracks)
+
+    def close(self) -> None:
+        self._syncs.close()
 
     def note(self, event: Event) -> None:
         self._events.append(event)
+
+    def take_up(self, track: Track) -> None:
+        """It carries from now on."""
+        self._syncs.begin(track)
+        self.touch([track])
 
     def touch(self, tracks: Iterable[Track]) -> None:
         """These have news for the next report."""
@@ -165,7 +257,12 @@ class Bookkeeping:
         return bool(self._events)
 
     async def report(
-        self, state: str, tracks: dict[TopicPartition, Track], held_bytes: int, troubles: Mapping[TopicPartition, str]
+        self,
+        state: str,
+        tracks: dict[TopicPartition, Track],
+        held_bytes: int,
+        troubles: Mapping[TopicPartition, str],
+        skipped_by_origin: Mapping[str, list[int]],
     ) -> None:
         """One status record for the lane, and the events since the last one."""
         told = [self._untold.pop() for _ in range(min(len(self._untold), PARTITIONS_REPORTED_MAX))]
@@ -178,6 +275,7 @@ class Bookkeeping:
             "partitions": len(tracks),
             "held_bytes": held_bytes,
             "waiting": _waiting(tracks, troubles),
+            "skipped_by_origin": skipped_by_origin,  # flow that wrote it -> batches, records
             "moved": [
                 [
                     track.remote.topic,

@@ -23,7 +23,7 @@ class DeadLetters:
     def __init__(self, target: ClusterClient, settings: FlowSettings) -> None:
         self._target = target
         self._settings = settings
-        self.topic = f"mirrorspark-dead-letters.{settings.flow.source}.internal"
+        self.topic = f"mirrorspark-dead-letters.{settings.flow.books}.internal"
         self._made = False
 
     async def set_aside(self, track: Track, record: Record) -> None:

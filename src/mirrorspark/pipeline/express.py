@@ -18,9 +18,10 @@ from mirrorspark.cluster.broker_errors import ErrorCode, is_retriable, is_stale_
 from mirrorspark.cluster.buffer_pool import PooledBuffer
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.fetch_session import FetchSession
-from mirrorspark.errors import ClusterError, CorruptBatch, WireError
+from mirrorspark.errors import ClusterError, CorruptBatch, MirrorError, WireError
 from mirrorspark.names import TopicPartition
 from mirrorspark.pipeline.memory import LaneMemory
+from mirrorspark.pipeline.origin import OriginCheck
 from mirrorspark.pipeline.preparation import prepare
 from mirrorspark.pipeline.track import CarriedBatch, Track, TrackState
 from mirrorspark.settings import FlowSettings
@@ -30,8 +31,12 @@ from mirrorspark.wire.record_batch import Batch, split_batches
 
 __all__ = ["Express", "Trouble"]
 
+Fetched = tuple[Track, FetchedPartition, list[Batch], int]
+"""A track, its part of an answer, the whole batches in it, and the track's position when the answer came."""
+
 RELOCATE_PAUSE_S = 0.1
 STREAM_PAUSE_S = 0.2
+ORIGIN_UNKNOWN = "it cannot be told which records a mirror wrote"
 CUT_ANSWERS_MAX = 200
 """Answers in a row that hold bytes of a partition but no whole batch, before its length is taken for damaged."""
 
@@ -59,6 +64,7 @@ class Express:
         on_trouble: Callable[[Track, Trouble], None],
         on_company: Callable[[Track, int], None],
         transactional_id: str | None = None,
+        origin: OriginCheck | None = None,
     ) -> None:
         limits = settings.limits
         self._source = source
@@ -66,6 +72,8 @@ class Express:
         self._on_trouble = on_trouble
         self._on_company = on_company
         self._transactional = transactional_id is not None
+        self._origin = origin
+        self._left_out = origin.skips if origin is not None else None
         answer_bytes = min(limits.fetch_bytes_max, max(1, limits.lane_memory_bytes_max // 4))
         self.memory = LaneMemory(limits.lane_memory_bytes_max, answer_bytes)
         self.appender = BatchAppender(
@@ -175,7 +183,8 @@ class Express:
                     fetched = self._look(session, answer)
                     if len(session) and self.memory.has_room and time.monotonic() < self._fetch_until:
                         pending = await self._ask(session)
-                    self._handle(fetched, buffer)
+                    if self._origin is None or await self._learn_origins(self._origin, fetched):
+                        self._handle(fetched, buffer)
                 finally:
                     buffer.release()
             if pending is not None:
@@ -231,7 +240,7 @@ class Express:
             self.memory.arrived()
             raise
 
-    def _look(self, session: FetchSession, answer: FetchAnswer) -> list[tuple[Track, FetchedPartition, list[Batch]]]:
+    def _look(self, session: FetchSession, answer: FetchAnswer) -> list[Fetched]:
         """Find the whole batches and move the fetch positions, so that the next fetch can go out at once."""
         fetched = []
         for part in answer.partitions:
@@ -259,7 +268,7 @@ class Express:
             batches = [batch for batch in batches if batch.last_offset >= track.fetch_next]
             if not batches:
                 continue
-            fetched.append((track, part, batches))
+            fetched.append((track, part, batches, track.fetch_next))
             last = batches[-1]
             track.fetched_epoch = last.leader_epoch
             leader = self._source.leader(track.source)
@@ -278,13 +287,37 @@ class Express:
             )
             self._on_trouble(track, Trouble("source", damaged=damage))
 
-    def _handle(self, fetched: list[tuple[Track, FetchedPartition, list[Batch]]], buffer: PooledBuffer) -> None:
-        limit = self._settings.limits.partition_memory_bytes_max
-        for track, part, batches in fetched:
-            if track.state is not TrackState.CARRYING:
-                continue
+    async def _learn_origins(self, origin: OriginCheck, fetched: list[Fetched]) -> bool:
+        """Wait until it is known of every batch whether a mirror wrote it; False when there is no more time for that."""
+        batches = [batch for _, _, some, _ in fetched for batch in some]
+        if origin.knows(batches):
+            return True
+        while time.monotonic() < self._fetch_until:
+            why = ""
             try:
-                for item in prepare(batches, track.fetch_next, track.source, aborted=part.aborted, held=buffer):
+                await origin.learn(batches)
+            except ClusterError as error:
+                if not error.retriable:
+                    raise MirrorError(f"{ORIGIN_UNKNOWN} on cluster {self._source.alias}: {error}") from error
+                why = f"{ORIGIN_UNKNOWN}: {error}"
+            for track, *_ in fetched:
+                if not track.why or track.why.startswith(ORIGIN_UNKNOWN):
+                    track.why = why
+            if not why:
+                return True
+            await asyncio.sleep(STREAM_PAUSE_S)
+        return False
+
+    def _handle(self, fetched: list[Fetched], buffer: PooledBuffer) -> None:
+        limit = self._settings.limits.partition_memory_bytes_max
+        left_out = self._left_out
+        for track, part, batches, position in fetched:
+            if track.state is not TrackState.CARRYING or track.fetch_next != position:
+                continue  # stopped or set back since the answer came: it is fetched again from its place
+            try:
+                for item in prepare(
+                    batches, position, track.source, aborted=part.aborted, held=buffer, left_out=left_out
+                ):
                     if isinstance(item, int):
                         track.skip_to(item)
                         track.fetch_next = item

@@ -26,15 +26,20 @@ from mirrorspark.names import TopicPartition
 from mirrorspark.offsets.internal_topics import PLAN_KEY, ledger_topic, plan_topic, progress_topic, status_topic
 from mirrorspark.offsets.position import positions_group
 from mirrorspark.pipeline.bookkeeping import Bookkeeping
+from mirrorspark.pipeline.company import step_past_company
 from mirrorspark.pipeline.dead_letters import DeadLetters
 from mirrorspark.pipeline.express import Express
+from mirrorspark.pipeline.new_target_topic import drain
+from mirrorspark.pipeline.origin import OriginCheck
 from mirrorspark.pipeline.ownership import Ownership
 from mirrorspark.pipeline.receipt import Receipt
 from mirrorspark.pipeline.recovery import Recovery, transactional_id
-from mirrorspark.pipeline.track import LEDGER_RANGES_PENDING_MAX, Track, TrackState
+from mirrorspark.pipeline.track import LEDGER_PAGES_PENDING_MAX, Track, TrackState
 from mirrorspark.pipeline.transaction import Transactions
 from mirrorspark.pipeline.troubles import Troubles
+from mirrorspark.pipeline.writers import WriterRegistry
 from mirrorspark.plan.lanes import Assignment, Plan
+from mirrorspark.plan.replication_policy import policy_for
 from mirrorspark.settings import FlowSettings
 
 __all__ = ["LaneRun", "LaneSpec"]
@@ -44,6 +49,8 @@ log = logging.getLogger("mirrorspark.lane")
 START_TIMEOUT_S = 60.0
 DRAIN_TIMEOUT_S = 20.0
 PLAN_POLL_MS = 1_000
+COMPANY_TIMEOUT_S = 2.0
+"""For asking where the target's logs end; the clock has more to do."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +78,14 @@ class LaneRun:
         self._limits = settings.limits
         self._source = source
         self._target = target
-        self._positions = GroupPositions(target, positions_group(flow.source, flow.target))
-        self._books = Bookkeeping(target, settings, self._positions, lane=spec.lane, generation=spec.generation)
+        self._positions = GroupPositions(target, positions_group(flow))
+        self._books = Bookkeeping(source, target, settings, self._positions, lane=spec.lane, generation=spec.generation)
+        registry = WriterRegistry(target, settings.internal_replication_factor)
+        self._origin = (
+            OriginCheck(source, settings, on_target=registry, report=self._report)
+            if policy_for(settings).needs_origin_check
+            else None
+        )
         self._recovery = Recovery(
             source,
             target,
@@ -82,6 +95,10 @@ class LaneRun:
             positions=self._positions,
             remembered=self._books.remembered,
             report=self._report,
+            registry=registry,
+            origin=self._origin,
+            has_books=self._books.has_books,
+            last_booked=self._books.last_booked,
         )
         self._troubles = Troubles(
             source,
@@ -97,9 +114,10 @@ class LaneRun:
             on_trouble=self._troubles.meet,
             on_company=self._company,
             transactional_id=transactional_id(settings, spec.lane) if settings.transactions else None,
+            origin=self._origin,
         )
         self._troubles.express = self._express
-        self._plan_topic = KeyedTopic(target, plan_topic(flow.source))
+        self._plan_topic = KeyedTopic(target, plan_topic(flow.books))
         self._plan: Plan | None = None
         self._tracks: dict[TopicPartition, Track] = {}  # by remote partition
         self._transactions: Transactions | None = None
@@ -131,16 +149,19 @@ class LaneRun:
     async def start(self) -> None:
         deadline = Deadline(START_TIMEOUT_S)
         flow = self._settings.flow
-        internal = [topic(flow.source) for topic in (plan_topic, status_topic, ledger_topic, progress_topic)]
+        own = [topic(flow.books) for topic in (plan_topic, status_topic, ledger_topic)]
+        internal = [*own, progress_topic(flow.source)]
         await self._target.refresh(internal, deadline)
         newest = await self._plan_topic.read_all(deadline)
         raw = newest.get(PLAN_KEY)
         if raw is None:
-            raise MirrorError(f"flow {flow}: no plan is published on {plan_topic(flow.source)}")
+            raise MirrorError(f"flow {flow}: no plan is published on {plan_topic(flow.books)}")
         plan = Plan.from_json(raw)
         if not self._leads(plan):
             self._supersede(f"flow {flow} is led by {plan.owner} now")
             return
+        if self._origin is not None:
+            await self._origin.start(deadline)
         if self._settings.transactions:
             await self._recovery.finish_own_transaction(deadline)
         await self._recovery.obtain(deadline)
@@ -164,7 +185,7 @@ class LaneRun:
                 self._follow_plan(),
                 self._clock(),
                 self._stay_awake(),
-                *([self._transactions.run()] if self._transactions else []),
+                *([self._transactions.run(), self._commit_between(self._transactions)] if self._transactions else []),
             )
         ]
 
@@ -219,7 +240,7 @@ class LaneRun:
         wanted = {one.remote: one for one in plan.lane(self._spec.lane)}
         for remote, track in list(self._tracks.items()):
             one = wanted.get(remote)
-            if one is None or one.topic_id != track.assignment.topic_id:
+            if one is None or not track.still_fits(one):
                 self._let_go(track)
         for remote, one in wanted.items():
             if remote not in self._tracks:
@@ -259,15 +280,15 @@ class LaneRun:
             if track.state in (TrackState.CARRYING, TrackState.PAUSED):
                 track.state = TrackState.LEAVING
         deadline = Deadline(DRAIN_TIMEOUT_S)
-        while any(not track.drained and not track.queue.blocked for track in owned) and not deadline.passed:
-            await asyncio.sleep(0.002)
-        if self._transactions is not None:
-            while any(track.uncommitted for track in owned) and not deadline.passed:
-                await asyncio.sleep(0.005)
-        left = [track for track in owned if track.drained and not track.in_doubt]
+        await drain(owned, self._target, deadline)
+        settled = self._transactions is None or await self._transactions.settled(deadline)
+        left = [track for track in owned if settled and track.drained and not track.in_doubt]
+        if self._origin is not None:
+            await step_past_company(self._target, left, deadline)
         # A partition that did not drain, or is in doubt, is left as it is: its next owner fences us and walks the tail.
-        await self._books.commit_positions({t.remote: self._recovery.signed(t, clean=True) for t in left})
-        await self._books.write_books(left)
+        await self._books.write_ledger(left)  # first: a clean end says that the ledger tells it all
+        await self._books.sign_off({t.remote: self._recovery.signed(t, clean=True) for t in left})
+        await self._books.close_with(left)
         for track in tracks:
             track.state = TrackState.GONE
             self._express.remove(track)
@@ -296,7 +317,7 @@ class LaneRun:
         assert track.writer is not None
         self._written[track.remote] = track.writer
         self._express.add(track)
-        self._books.touch([track])
+        self._books.take_up(track)
         assert self._plan is not None
         self._obey_pause(track, self._plan.is_paused(track.remote.topic))
 
@@ -313,15 +334,20 @@ class LaneRun:
                     # Events first: what a position moves past must have been told before.
                     next_report = now + limits.report_interval_ms / 1000
                     await self._report_state()
-                if now >= next_commit or self._express.uncommitted_bytes >= limits.position_commit_bytes_max:
+                many = self._express.uncommitted_bytes > 0 and any(
+                    track.ledger.pages_pending > LEDGER_PAGES_PENDING_MAX for track in self._tracks.values()
+                )
+                if now >= next_commit or many or self._express.uncommitted_bytes >= limits.position_commit_bytes_max:
                     next_commit = now + limits.position_commit_interval_ms / 1000
                     await self._commit_positions()
                     self._ownership.retry(self._tracks.values(), self._express)
                     self._express.appender.drop_frozen()
-                many = any(len(track.ranges) > LEDGER_RANGES_PENDING_MAX for track in self._tracks.values())
-                if (now >= next_books or many) and self._transactions is None:
+                if now >= next_books:
                     next_books = now + limits.progress_interval_ms / 1000
-                    await self._books.write_books(self._tracks.values())
+                    if self._transactions is None:
+                        await self._books.write_progress(self._tracks.values())
+                    if self._origin is not None:
+                        await step_past_company(self._target, self._tracks.values(), Deadline(COMPANY_TIMEOUT_S))
             except ClusterError as error:
                 if not error.retriable:
                     raise
@@ -344,19 +370,54 @@ class LaneRun:
 
     async def _report_state(self) -> None:
         await self._books.report(
-            self._state, self._tracks, self._express.memory.pool.live_bytes, self._express.appender.troubles
+            self._state,
+            self._tracks,
+            self._express.memory.pool.live_bytes,
+            self._express.appender.troubles,
+            self._origin.skipped if self._origin is not None else {},
         )
 
     def _company(self, track: Track, base_offset: int) -> None:
+        if self._origin is not None:
+            return  # topics that keep their names have producers on both sides
         text = f"somebody else appends to {track.remote}: our batch came to {base_offset} instead of {track.downstream_end}"
         at = track.remote
         self._report(Event(EventKind.FOREIGN_RECORDS, text, *at, track.downstream_end, base_offset - 1))
 
     async def _commit_positions(self) -> None:
-        moved = [track for track in self._tracks.values() if track.uncommitted and track.writer is not None]
+        if self._transactions is None:
+            await self._write_ledger()
+            await self._commit_moved(self._moved())
+
+    def _moved(self) -> list[Track]:
+        return [track for track in self._tracks.values() if track.uncommitted and track.writer is not None]
+
+    async def _write_ledger(self) -> None:
+        """Before the positions, which say how far it tells everything. If it cannot be written they go ahead of it."""
+        try:
+            await self._books.write_ledger(self._tracks.values())
+        except ClusterError as error:
+            if not error.retriable:
+                raise
+            log.warning("%s: writing the ledger: %s; trying again", self._spec, error)
+
+    async def _commit_between(self, transactions: Transactions) -> None:
+        """What was passed over (markers, what a mirror wrote) is in no transaction: committed between two of them."""
+        while not self._end.is_set():
+            await asyncio.sleep(self._limits.position_commit_interval_ms / 1000)
+            async with self._transaction_turn:
+                if transactions.failed:
+                    return
+                await self._write_ledger()
+                try:
+                    await self._commit_moved(self._moved())
+                except ClusterError as error:
+                    if not error.retriable:
+                        raise
+                    log.warning("%s: committing positions: %s; trying again", self._spec, error)
+
+    async def _commit_moved(self, moved: list[Track]) -> None:
         self._books.touch(moved)
-        if self._transactions is not None:
-            return
         self._express.uncommitted_bytes = 0
         positions = {track.remote: self._recovery.signed(track) for track in moved}
         for track in moved:
@@ -392,7 +453,11 @@ class LaneRun:
         if self._state == "superseded":
             await self._abandon()
         elif self._end.is_set() or time.monotonic() >= self._ends_at:
-            await self._leave()
+            try:
+                await self._leave()
+            except BaseException:
+                await self._abandon()
+                raise
         return self._books.receipts(tracks)
 
     async def _leave(self) -> None:
@@ -420,6 +485,7 @@ class LaneRun:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._express.close()
         self._express.appender.close()
+        self._books.close()
         if self._books.has_events:
             try:
                 await self._report_state()

@@ -1,13 +1,14 @@
 """Look, don't open: from fetched batches to what goes to the target.
 
-Each batch's checksum is checked before anything else. Markers and aborted data are left out; a batch that a broker would
-not take, or that would look different to consumers, is re-encoded, that batch alone; everything else goes as it is.
+Each batch's checksum is checked before anything else. Markers, aborted data and, where asked, what a mirror wrote are left
+out; a batch that a broker would not take, or that would look different to consumers, is re-encoded, that batch alone;
+everything else goes as it is.
 The same rules serve the carrying loop and the recovery's tail walk, so both expect the same bytes on the target.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from mirrorspark.cluster.buffer_pool import PooledBuffer
 from mirrorspark.names import TopicPartition
@@ -27,10 +28,12 @@ def prepare(
     *,
     aborted: tuple[tuple[int, int], ...] = (),
     held: PooledBuffer | None = None,
+    left_out: Callable[[Batch], bool] | None = None,
 ) -> Iterator[CarriedBatch | int]:
     """Yields what to append, in order; a bare int means "nothing to send up to here" and is the next offset.
 
-    ``position`` is the first upstream offset that is still wanted. Raises CorruptBatch at the first damaged batch.
+    ``position`` is the first upstream offset that is still wanted; ``left_out`` tells what else is not for the target
+    (what a mirror wrote). Raises CorruptBatch at the first damaged batch.
     """
     topic, partition = at
     dropped = AbortedFilter(aborted, topic, partition) if aborted else None
@@ -39,7 +42,7 @@ def prepare(
         if batch.last_offset < position:
             continue
         verify_crc(batch, topic, partition)
-        if batch.is_control or is_aborted:
+        if batch.is_control or is_aborted or (left_out is not None and left_out(batch)):
             yield batch.next_offset
         elif goes_unopened(batch, position):
             if held is not None:

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 from mirrorspark.cluster.batch_appender import STALL_S_MAX
 from mirrorspark.cluster.broker_errors import ErrorCode
-from mirrorspark.cluster.cluster_admin import effective_config
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.group_positions import GroupPositions
-from mirrorspark.cluster.log_reader import EARLIEST, LATEST, list_offset, list_offsets, read_log
+from mirrorspark.cluster.log_reader import EARLIEST, LATEST, list_offset, list_offsets
+from mirrorspark.cluster.topic_configs import effective_config
 from mirrorspark.cluster.writer import (
     Writer,
     end_transaction,
@@ -30,13 +30,31 @@ from mirrorspark.errors import BrokerError, PartitionStopped
 from mirrorspark.events import Event, EventKind
 from mirrorspark.names import TopicPartition
 from mirrorspark.offsets.position import LastWriter, Position
-from mirrorspark.pipeline.tail_walk import Found, Marker, walk_tail
+from mirrorspark.pipeline.ledger_resumption import (
+    booked_by,
+    found_clean,
+    go_on_with_ledger,
+    set_ledger_start,
+    walk_from,
+)
+from mirrorspark.pipeline.new_target_topic import (
+    LastBooked,
+    nothing_booked,
+    position_on_new_topic,
+    stood_on_earlier_topic,
+)
+from mirrorspark.pipeline.origin import OriginCheck
+from mirrorspark.pipeline.tail_walk import Found, Marker, walk_tail, writers_between
 from mirrorspark.pipeline.track import Track
+from mirrorspark.pipeline.writers import FlowWriters, WriterRegistry
+from mirrorspark.plan.desired_topics import after_deletion
 from mirrorspark.settings import FlowSettings
 
 __all__ = ["Recovery", "StillHeld", "transactional_id"]
 
 RECOVERY_TIMEOUT_S = 60.0
+NOBODY = -1
+"""In place of a producer id: a last writer that is not known. Also what plain producers' batches carry."""
 FENCES_MAX = 5
 """Writers that may have to be fenced one after the other on one partition before it is given up for now."""
 
@@ -69,14 +87,23 @@ class Recovery:
         positions: GroupPositions,
         remembered: Callable[[TopicPartition, TopicPartition], Awaitable[Position | None]],
         report: Callable[[Event], None],
+        registry: WriterRegistry | None = None,
+        origin: OriginCheck | None = None,
+        has_books: Callable[[], bool] = lambda: False,
+        last_booked: LastBooked = nothing_booked,
     ) -> None:
         self._source = source
         self._target = target
         self._settings = settings
         self._generation = generation
         self._own_id = transactional_id(settings, lane)
+        registry = registry or WriterRegistry(target, settings.internal_replication_factor)
+        self._own_writers = FlowWriters(registry, settings.flow, lane, generation)
+        self._origin = origin  # with one, others are meant to write to the remote topics too
         self._positions = positions
         self._remembered = remembered
+        self._has_books = has_books
+        self._last_booked = last_booked
         self._report = report
         self._walks = asyncio.Semaphore(settings.limits.walks_at_once_max)
         self.writer: Writer | None = None
@@ -137,7 +164,11 @@ class Recovery:
     async def own(self, tracks: list[Track]) -> dict[Track, Exception]:
         """Bring tracks to proved positions and put our name on them. Returns those that could not be, with the reason."""
         deadline = Deadline(RECOVERY_TIMEOUT_S)
-        committed = await self._positions.fetch([track.remote for track in tracks], deadline)
+        assert self.writer is not None
+        committed, _ = await asyncio.gather(
+            self._positions.fetch([track.remote for track in tracks], deadline),
+            self._own_writers.enter(self.writer, deadline),
+        )
         failed: dict[Track, Exception] = {}
         ready: dict[Track, Found] = {}
         fences: dict[str, list[tuple[Track, _Start]]] = {}
@@ -149,8 +180,7 @@ class Recovery:
                 failed[track] = error
                 return
             if start.writer is None:
-                place = start.position
-                ready[track] = Found(place.upstream_next, place.downstream_end, place.leader_epoch)
+                ready[track] = found_clean(start.position)
             else:
                 fences.setdefault(start.writer.transactional_id, []).append((track, start))
 
@@ -158,16 +188,12 @@ class Recovery:
         await self._distrust_clean_ends(ready, fences, failed, committed, deadline)
         for held_id, some in fences.items():
             await self._fence_and_walk(held_id, some, ready, failed, deadline)
-        assert self.writer is not None
         if ready:
             await self._positions.commit(
                 {track.remote: self.signed(track, found).to_commit() for track, found in ready.items()}, deadline
             )
         for track, found in ready.items():
-            for span in found.ranges:
-                span.topic_id = track.topic_id
-            track.ranges.extend(found.ranges)
-            track.unbooked = track.unbooked or bool(found.ranges)
+            go_on_with_ledger(self._target, track, found)
             track.begin(self.writer, found.upstream_next, found.downstream_end, found.leader_epoch, fenced=found.fenced)
         return failed
 
@@ -182,9 +208,15 @@ class Recovery:
         """Invariant C holds for clean ends too: the target's log must end where the position says.
 
         A writer that was cut off can still sign a stale position as clean. One request per leader tells; where the log
-        goes on, markers alone are passed over, and anything else is fenced and walked like an unclean end.
+        goes on, markers (and others' records, where those are meant to be there) are passed over, and anything else is
+        fenced and walked like an unclean end.
         """
         ends = await list_offsets(self._target, [track.remote for track in ready], LATEST, deadline)
+        goes_on = [track for track, found in ready.items() if ends[track.remote] > found.downstream_end]
+        harmless = await asyncio.gather(
+            *(self._nothing_of_ours(track, ready[track].downstream_end, ends[track.remote]) for track in goes_on)
+        )
+        passed_over = {track for track, nothing_of_ours in zip(goes_on, harmless, strict=True) if nothing_of_ours}
         for track, found in list(ready.items()):
             end = ends[track.remote]
             if end == found.downstream_end:
@@ -200,7 +232,7 @@ class Recovery:
                     offset_first=end,
                     offset_last=found.downstream_end - 1,
                 )
-            elif await self._only_markers(track, found.downstream_end, end, deadline):
+            elif track in passed_over:
                 found.downstream_end = end
             else:
                 del ready[track]
@@ -208,20 +240,24 @@ class Recovery:
                 last = position.writer if position is not None else None
                 suspect = last or LastWriter(self._own_id, -1, -1, 0, clean=False)
                 place = Position(
-                    found.upstream_next, found.downstream_end, track.assignment.topic_id, found.leader_epoch, suspect
+                    found.upstream_next,
+                    found.downstream_end,
+                    track.assignment.topic_id,
+                    found.leader_epoch,
+                    suspect,
+                    None if found.ledger_is_new else found.booked,
                 )
                 fences.setdefault(suspect.transactional_id, []).append((track, _Start(place, suspect)))
 
-    async def _only_markers(self, track: Track, start: int, end: int, deadline: Deadline) -> bool:
-        while start < end:
-            tail = await read_log(self._target, track.remote, start, deadline=deadline)
-            for batch in tail.batches:
-                if batch.next_offset > start and not batch.is_control:
-                    return False
-                start = max(start, batch.next_offset)
-            if not tail.batches:
-                return False
-        return True
+    async def _nothing_of_ours(self, track: Track, start: int, end: int) -> bool:
+        """Whether the target's log holds markers alone from ``start`` to ``end``, or what others may write there."""
+        alone = self._origin is None
+        async with self._walks:
+            writers = await writers_between(self._target, track.remote, start, end, one_is_enough=alone)
+        if alone or not writers:
+            return not writers
+        await self._own_writers.read(Deadline(RECOVERY_TIMEOUT_S))  # to its end as of now: after all that was seen
+        return writers.isdisjoint(self._own_writers.ids)
 
     def signed(self, track: Track, found: Found | None = None, *, clean: bool = False) -> Position:
         """The position as it is committed, with our name as the last writer."""
@@ -233,10 +269,17 @@ class Recovery:
             track.assignment.topic_id,
             found.leader_epoch if found else track.leader_epoch,
             LastWriter(writer.transactional_id or "", writer.producer_id, writer.epoch, self._generation, clean),
+            booked_by(track, found),
+            track.assignment.remote_id,
         )
 
     async def _start(self, track: Track, committed: tuple[int, str] | None, deadline: Deadline) -> _Start:
         position = Position.from_commit(*committed) if committed else None
+        stood = await stood_on_earlier_topic(track, position, self._last_booked)
+        if stood is not None:
+            text = after_deletion(self._settings.policies)
+            self._report(Event(EventKind.TARGET_TOPIC_DELETED, text, topic=track.remote.topic))
+            position = await position_on_new_topic(self._source, self._target, track, stood, self._settings, deadline)
         if position is None:
             end = await list_offset(self._target, track.remote, LATEST, deadline)
             if end > 0:
@@ -260,7 +303,7 @@ class Recovery:
         first = await list_offset(self._target, track.remote, EARLIEST, deadline)
         end = await list_offset(self._target, track.remote, LATEST, deadline)
         topic_id = track.assignment.topic_id
-        if first == end or self._settings.start_at_latest:
+        if first == end or self._settings.start_at_latest or self._never_wrote():
             return _Start(Position(upstream, end, topic_id, -1, None), None)
         self._report(
             Event(
@@ -275,6 +318,10 @@ class Recovery:
         )
         nobody = LastWriter(self._own_id, -1, -1, 0, clean=False)
         return _Start(Position(upstream, first, topic_id, -1, nobody), nobody)
+
+    def _never_wrote(self) -> bool:
+        """Where others write too, a log that is not empty says nothing: the books and the registry do."""
+        return self._origin is not None and (self._has_books() or self._own_writers.are_new)
 
     async def _recreated(self, track: Track, position: Position, deadline: Deadline) -> Position:
         """The source topic is another one than when the position was written."""
@@ -355,31 +402,42 @@ class Recovery:
         """Walk to the marker; a writer that turns up in the tail and was not fenced yet is fenced too."""
         assert self.writer is not None
         position = start.position
-        ours = {self.writer.producer_id, *([start.writer.producer_id] if start.writer else [])}
+        upstream_from, downstream_from, booked = await walk_from(self._source, track.source, position, deadline)
+        ours = {self.writer.producer_id, *([start.writer.producer_id] if start.writer else [])} - {NOBODY}
         fenced = {self.writer.producer_id, *([marker.producer_id] if marker else [])}
         for _ in range(FENCES_MAX):
+            known = None if self._origin is None else self._own_writers.ids | ours
             found = await walk_tail(
                 self._source,
                 self._target,
                 track.source,
                 track.remote,
-                upstream_next=position.upstream_next,
-                downstream_end=position.downstream_end,
+                upstream_next=upstream_from,
+                downstream_end=downstream_from,
                 leader_epoch=position.leader_epoch,
                 marker=marker,
                 our_writers=frozenset(ours),
                 read_committed=self._settings.read_committed,
                 skipped_above_bytes=await self._size_limit(track),
+                origin=self._origin,
+                flow_writers=known,
             )
+            strangers = found.writers - fenced
+            if known is not None and strangers:
+                await self._own_writers.read(Deadline(RECOVERY_TIMEOUT_S))  # as of now: after all that was seen
+                strangers &= self._own_writers.ids | ours
             unfenced = None
-            for producer_id in sorted(found.writers - fenced):
+            for producer_id in sorted(strangers):
                 fenced.add(producer_id)
                 unfenced = await find_transactional_id(self._target, producer_id) if self.fencing else None
                 if unfenced is not None and unfenced.startswith(f"__mirrorspark-{self._settings.flow}-"):
                     break
                 unfenced = None
+            if unfenced is None and known is not None and not strangers <= known:
+                continue  # a lane that was entered meanwhile has written there: compare its batches too
             if unfenced is None:
                 self._tell(track, found)
+                set_ledger_start(found, position, booked)
                 return found
             marker = await self._fence(unfenced, [track], None, deadline)
             if marker is not None:

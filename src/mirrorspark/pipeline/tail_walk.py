@@ -14,10 +14,12 @@ from mirrorspark.cluster.broker_errors import ErrorCode
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.log_reader import EARLIEST, LATEST, LogSlice, list_offset, read_log
-from mirrorspark.errors import BrokerError, PartitionStopped
+from mirrorspark.errors import BrokerError, PartitionStopped, RequestTimedOut
 from mirrorspark.events import EventKind
 from mirrorspark.names import TopicPartition
 from mirrorspark.offsets.ledger import LedgerRange
+from mirrorspark.offsets.position import Booked
+from mirrorspark.pipeline.origin import OriginCheck
 from mirrorspark.pipeline.preparation import carry_records, prepare
 from mirrorspark.pipeline.track import CarriedBatch
 from mirrorspark.wire.aborted import AbortedFilter
@@ -25,7 +27,7 @@ from mirrorspark.wire.record_batch import Batch, body
 from mirrorspark.wire.records import Record
 from mirrorspark.wire.reencoding import decode
 
-__all__ = ["Found", "Marker", "walk_tail"]
+__all__ = ["Found", "Marker", "walk_tail", "writers_between"]
 
 READ_WAIT_MS = 50
 STEP_TIMEOUT_S = 60.0
@@ -59,14 +61,26 @@ class Found:
     """Whether the fence's marker carries the epoch under which the partition is taken up."""
     writers: set[int] = field(default_factory=set)
     """Producer ids seen in the tail."""
+    booked: Booked | None = None
+    """Where the ledger ended before, and ``ranges`` go on; set by recovery."""
+    ledger_is_new: bool = False
+    """Whether the ledger says nothing of the partition yet."""
 
 
 class _SourceSide:
     """The source's next batches, prepared just as the carrying loop would."""
 
-    def __init__(self, client: ClusterClient, at: TopicPartition, offset: int, read_committed: bool) -> None:
+    def __init__(
+        self,
+        client: ClusterClient,
+        at: TopicPartition,
+        offset: int,
+        read_committed: bool,
+        origin: OriginCheck | None,
+    ) -> None:
         self._client, self._at, self._offset = client, at, offset
         self._read_committed = read_committed
+        self._origin = origin
         self.skipped_above_bytes: int | None = None
         self.seeking = False  # the target lost its oldest records to retention: look for where the rest begins
         self._ready: deque[CarriedBatch | int] = deque()
@@ -92,7 +106,11 @@ class _SourceSide:
             )
             if not found.batches:
                 return None
-            self._ready.extend(prepare(found.batches, self._offset, self._at, aborted=found.aborted))
+            left_out = None
+            if self._origin is not None:
+                await self._origin.learn(found.batches)
+                left_out = self._origin.is_mirrored
+            self._ready.extend(prepare(found.batches, self._offset, self._at, aborted=found.aborted, left_out=left_out))
             self._offset = max(self._offset, found.batches[-1].next_offset)
 
     def may_be_missing(self, record: Record) -> bool:
@@ -121,10 +139,14 @@ async def walk_tail(
     our_writers: frozenset[int],
     read_committed: bool,
     skipped_above_bytes: int | None = None,
+    origin: OriginCheck | None = None,
+    flow_writers: frozenset[int] | None = None,
 ) -> Found:
     """Compare from the pair of offsets to the marker (or to the target's end as of now, without one).
 
     ``skipped_above_bytes``: single records above this size may be missing on the target (on.record.too.large).
+    ``flow_writers``: the producer ids of this flow, where others are meant to write to the remote partition too; what those
+    wrote is passed over, even if it looks like a record of the source. ``origin`` then tells what the flow would not carry.
     """
     found = Found(upstream_next, downstream_end, leader_epoch)
     deadline = Deadline(STEP_TIMEOUT_S)
@@ -132,7 +154,7 @@ async def walk_tail(
     if upstream_next < log_start:
         found.gap = (upstream_next, log_start - 1)
         found.upstream_next = log_start
-    expected = _SourceSide(source, at, found.upstream_next, read_committed)
+    expected = _SourceSide(source, at, found.upstream_next, read_committed, origin)
     expected.skipped_above_bytes = skipped_above_bytes
     end = None if marker is not None else await list_offset(target, remote, LATEST, deadline)
     while end is None or found.downstream_end < end:
@@ -144,9 +166,10 @@ async def walk_tail(
             drop = aborted.drops(batch)
             if batch.next_offset <= found.downstream_end:
                 continue
+            is_ours = flow_writers is None or batch.producer_id in flow_writers
             if batch.producer_id >= 0:
                 found.writers.add(batch.producer_id)
-            if not batch.is_control and not drop:
+            if is_ours and not batch.is_control and not drop:
                 await _match(batch, remote, expected, found, our_writers)
             found.downstream_end = batch.next_offset
             if marker is not None and marker.is_in(batch):
@@ -158,6 +181,33 @@ async def walk_tail(
                 partition=remote.partition,
             )
     return found
+
+
+async def writers_between(
+    target: ClusterClient, remote: TopicPartition, start: int, end: int, *, one_is_enough: bool
+) -> set[int]:
+    """Producer ids (-1: none) of the data between two offsets of the target's log. Headers only; no record is opened."""
+    writers: set[int] = set()
+    deadline = Deadline(STEP_TIMEOUT_S)
+    while start < end and not (one_is_enough and writers):
+        try:
+            tail = await read_log(target, remote, start, deadline=deadline)
+        except BrokerError as error:
+            if error.error_code != ErrorCode.OFFSET_OUT_OF_RANGE:
+                raise
+            first = await list_offset(target, remote, EARLIEST, deadline)
+            if first <= start:
+                raise  # the log ends before: not retention's doing
+            start = first
+            continue
+        new = [batch for batch in tail.batches if batch.last_offset >= start]
+        writers |= {batch.producer_id for batch in new if not batch.is_control}
+        if new:
+            start = new[-1].next_offset
+            deadline = Deadline(STEP_TIMEOUT_S)  # there is progress
+        elif deadline.passed:
+            raise RequestTimedOut(f"{remote}: its log cannot be read beyond {start}, though it ends at {end}")
+    return writers
 
 
 async def _read_target(target: ClusterClient, remote: TopicPartition, found: Found, expected: _SourceSide) -> LogSlice:

@@ -14,7 +14,8 @@ from mirrorspark.cluster.batch_appender import AppendQueue
 from mirrorspark.cluster.buffer_pool import PooledBuffer
 from mirrorspark.cluster.writer import Writer
 from mirrorspark.names import TopicPartition
-from mirrorspark.offsets.ledger import LedgerRange
+from mirrorspark.offsets.ledger_pages import LedgerPages
+from mirrorspark.offsets.offset_sync import OffsetSyncs
 from mirrorspark.plan.lanes import Assignment
 from mirrorspark.wire.record_batch import Batch, stamp
 
@@ -22,8 +23,8 @@ __all__ = ["CarriedBatch", "Span", "Track", "TrackState"]
 
 REMEMBERED_MS = 3_600_000
 """Records younger than this keep the broker's memory of their producer (its producer.id.expiration.ms is a day)."""
-LEDGER_RANGES_PENDING_MAX = 10_000
-"""Ranges kept between two ledger writes; a topic full of holes is written sooner."""
+LEDGER_PAGES_PENDING_MAX = 40
+"""Full pages kept between two ledger writes; a topic full of holes is written sooner."""
 
 
 class TrackState(enum.Enum):
@@ -119,9 +120,11 @@ class Track:
         self.unacked_bytes = 0
         self.cut_answers = 0
         self.asleep = False  # left out of the fetch session until its queue is shorter
-        self.ranges: deque[LedgerRange] = deque()
+        self.ledger = LedgerPages(self.remote, self.topic_id)
+        self.syncs: OffsetSyncs | None = None  # where MirrorMaker 2's offset syncs are written too
         self.uncommitted = False
-        self.unbooked = False
+        self.unbooked = False  # there is news for the ledger
+        self.progress_due = False  # and for MirrorMaker 2's progress
         self.records = 0
         self.bytes = 0
         self.latency_ms = 0
@@ -180,7 +183,7 @@ class Track:
         if last is None:
             if upstream_next > self.upstream_next:
                 self.upstream_next = upstream_next
-                self.uncommitted = True
+                self.uncommitted = self.unbooked = self.progress_due = True
         else:
             last.upstream_next = max(last.upstream_next, upstream_next)
 
@@ -195,23 +198,24 @@ class Track:
         self.unacked_bytes -= carried.size
         self.records += count
         self.bytes += carried.size
-        self.uncommitted = self.unbooked = True
+        self.uncommitted = self.unbooked = self.progress_due = True
         if self.span is None:
             self.span = Span(carried.upstream_first, base_offset)
         self.span.add(carried.upstream_last, count, carried.size)
         if carried.runs is None:
-            self._extend(carried.upstream_first, carried.upstream_last, base_offset)
+            self._tell(carried.upstream_first, carried.upstream_last, base_offset)
         else:
             downstream = base_offset
             for first, length in carried.runs:
-                self._extend(first, first + length - 1, downstream)
+                self._tell(first, first + length - 1, downstream)
                 downstream += length
         if carried.held is not None:
             carried.held.release()
 
-    def _extend(self, first: int, last: int, downstream: int) -> None:
-        if not (self.ranges and self.ranges[-1].extend(first, last, downstream)):
-            self.ranges.append(LedgerRange(first, last, downstream, self.topic_id))
+    def _tell(self, first: int, last: int, downstream: int) -> None:
+        self.ledger.add(first, last, downstream)
+        if self.syncs is not None:
+            self.syncs.see(first, last, downstream)
 
     def drop_queue(self) -> None:
         """Forget everything unanswered; it will be fetched again from ``upstream_next``."""
@@ -242,6 +246,15 @@ class Track:
     @property
     def lag_records(self) -> int:
         return max(0, self.high_watermark - self.upstream_next)
+
+    def still_fits(self, assignment: Assignment) -> bool:
+        """Whether it is about the same two topics, by their ids; what a newer plan knows of them is taken over."""
+        known = self.assignment
+        is_other_remote = known.remote_id and assignment.remote_id and known.remote_id != assignment.remote_id
+        if assignment.topic_id != known.topic_id or is_other_remote:
+            return False
+        self.assignment = assignment
+        return True
 
     @property
     def drained(self) -> bool:

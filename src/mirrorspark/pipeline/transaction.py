@@ -49,6 +49,8 @@ class Transactions:
         self._members: set[Track] = set()
         self._progress_sequences: dict[tuple[int, int], int] = {}
         self._stopping = False
+        self.failed = False
+        """Asked by who has the turn: whether a cycle broke off, so that what was acknowledged may yet be aborted."""
 
     async def run(self) -> None:
         """Cycle until stopped. Any error ends the lane's attempt: the next one recovers from the log."""
@@ -64,14 +66,24 @@ class Transactions:
                 except TimeoutError:
                     continue
             async with self._turn:
+                self.failed = True  # until the cycle is through
                 await self._admit()
                 await asyncio.sleep(self._limits.transaction_interval_ms / 1000)
                 await self._commit()
+                self.failed = False
 
     def stop(self) -> None:
         """End after what is in line has been committed."""
         self._stopping = True
         self._express.data_waiting.set()
+
+    async def settled(self, deadline: Deadline) -> bool:
+        """Wait for the cycle that is under way, if any: then all that was acknowledged is committed. False if not."""
+        try:
+            async with asyncio.timeout(deadline.left_s), self._turn:
+                return not self.failed
+        except TimeoutError:
+            return False
 
     def _deadline(self) -> Deadline:
         return Deadline(self._limits.transaction_timeout_ms / 1000)
@@ -107,7 +119,8 @@ class Transactions:
             await commit_positions_in_transaction(self._target, writer, self._group, positions, deadline)
         await end_transaction(self._target, writer, commit=True, deadline=deadline)
         for track in moved:
-            track.uncommitted = False
+            track.uncommitted = track.progress_due = False
+        self._books.touch(moved)
         await self._books.write_ledger(moved)
         self._express.uncommitted_bytes = 0
         self._express.unadmitted.update(track for track in members if track.queue.waiting)

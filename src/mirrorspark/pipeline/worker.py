@@ -61,7 +61,7 @@ class _Worker:
         try:
             async with asyncio.timeout(TELL_TIMEOUT_S):
                 target = await self.client(settings.target, f"{settings.flow}|target")
-                status = KeyedTopic(target, status_topic(settings.flow.source))
+                status = KeyedTopic(target, status_topic(settings.flow.books))
                 await status.append([(event.key.encode(), event.to_json())], Deadline(TELL_TIMEOUT_S))
         except (MirrorError, OSError) as error:
             log.warning("%s: the event could not be written: %s", spec, error)

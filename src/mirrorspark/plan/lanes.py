@@ -34,11 +34,14 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """One source partition and where it lands. ``topic_id`` is hex, "" where the source has none."""
+    """One source partition and where it lands. Topic ids are hex, "" where a cluster has none or nobody looked."""
 
     source: TopicPartition
     remote_topic: str
     topic_id: str
+    remote_id: str = ""
+    is_remade: bool = False
+    """Whether the remote topic stands in place of an earlier one that was carried and then deleted."""
 
     @property
     def remote(self) -> TopicPartition:
@@ -66,7 +69,8 @@ class Plan:
         for lane in self.lanes:
             topics: dict[str, list[object]] = {}
             for one in lane:
-                entry = topics.setdefault(one.source.topic, [one.remote_topic, one.topic_id, []])
+                known = [one.remote_id, *([1] if one.is_remade else [])] if one.remote_id else []
+                entry = topics.setdefault(one.source.topic, [one.remote_topic, one.topic_id, [], *known])
                 entry[2].append(one.source.partition)  # type: ignore[attr-defined]
             lanes.append(topics)
         owner = self.owner
@@ -89,17 +93,21 @@ class Plan:
                 f"a plan of version {text.get('v')} is published; this mirrorspark knows version {VERSION}"
             )
         lanes = tuple(
-            tuple(
-                Assignment(TopicPartition(topic, partition), remote, topic_id)
-                for topic, (remote, topic_id, partitions) in lane.items()
-                for partition in partitions
-            )
-            for lane in text["lanes"]
+            tuple(one for topic, entry in lane.items() for one in _assignments(topic, *entry)) for lane in text["lanes"]
         )
         return cls(Owner(*text["owner"]), text["version"], text["stopping"], lanes, frozenset(text["paused"]))
 
     def with_pauses(self, paused: Iterable[str]) -> Plan:
         return replace(self, paused=frozenset(paused))
+
+
+def _assignments(
+    topic: str, remote: str, topic_id: str, partitions: Iterable[int], remote_id: str = "", is_remade: int = 0
+) -> list[Assignment]:
+    """A topic's entry of a plan as ``to_json`` writes it; what an earlier version did not write is left open."""
+    return [
+        Assignment(TopicPartition(topic, number), remote, topic_id, remote_id, bool(is_remade)) for number in partitions
+    ]
 
 
 def spread(

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 
-from mirrorspark.control.mm2_settings import load_deployment
+from mirrorspark.config.load import Deployment, load_deployment
 from mirrorspark.errors import MirrorError, SettingsError
 from mirrorspark.settings import FlowSettings
 
-__all__ = ["EXIT_FAILED", "EXIT_INPUT", "File", "FlowName", "chosen_flows", "end_with"]
+__all__ = [
+    "EXIT_FAILED",
+    "EXIT_INPUT",
+    "Clusters",
+    "File",
+    "FlowName",
+    "chosen_flows",
+    "end_with",
+    "flows_of",
+    "targets_of",
+]
 
 EXIT_FAILED = 1
 EXIT_INPUT = 2
@@ -27,10 +37,32 @@ FlowName = Annotated[
     ),
 ]
 
+Clusters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--clusters",
+        metavar="ALIAS…",
+        help="Only flows INTO these clusters: --clusters A B, --clusters A,B, or repeat it.",
+    ),
+]
 
-def chosen_flows(file: Path, flow: str | None) -> list[FlowSettings]:
+
+def targets_of(clusters: list[str] | None) -> list[str]:
+    return [alias.strip() for text in clusters or [] for alias in text.split(",") if alias.strip()]
+
+
+def chosen_flows(file: Path, flow: str | None, targets: Iterable[str] = ()) -> list[FlowSettings]:
+    """Raises SettingsError. Lenient, since the file may belong to a mirror that runs with ``--lenient``."""
+    deployment = load_deployment(file, targets, lenient=True, apart=True)
+    for broken, error in deployment.refused.items():
+        if flow is None or flow.replace(" ", "") == str(broken):
+            sys.stderr.write(f"mirrorspark: {error.code}: flow {broken}: {error}\n")
+    return flows_of(deployment, file, flow)
+
+
+def flows_of(deployment: Deployment, file: Path, flow: str | None) -> list[FlowSettings]:
     """Raises SettingsError."""
-    flows = load_deployment(file).flows
+    flows = deployment.flows
     chosen = [one for one in flows if flow is None or str(one.flow) == flow.replace(" ", "")]
     if not chosen:
         known = ", ".join(str(one.flow) for one in flows)
@@ -44,6 +76,7 @@ def end_with(work: Coroutine[Any, Any, int]) -> NoReturn:
     try:
         code = asyncio.run(work)
     except MirrorError as error:
-        sys.stderr.write(f"mirrorspark: {error.code}: {error}\n")
+        for line in str(error).splitlines():
+            sys.stderr.write(f"mirrorspark: {error.code}: {line}\n")
         raise typer.Exit(EXIT_INPUT if isinstance(error, SettingsError) else EXIT_FAILED) from None
     raise typer.Exit(code)

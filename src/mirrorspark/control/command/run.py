@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from mirrorspark.control.mm2_settings import load_deployment
-from mirrorspark.control.runner import EXIT_SETTINGS, run_deployment
+from mirrorspark.config.load import Deployment, load_deployment
+from mirrorspark.control.runner import EXIT_SETTINGS, Edits, run_deployment
 from mirrorspark.errors import MirrorError
 from mirrorspark.pipeline.spark_master import check_master
 
@@ -39,7 +39,7 @@ def repeat_clusters(arguments: list[str]) -> list[str]:
             out += ["--clusters", argument]
             values.append(len(out) - 1)
         else:
-            has_file = has_file or option != "--master"
+            has_file = has_file or option not in ("--master", "--secrets")
             option = ""
             out.append(argument)
     if not has_file and len(values) > 1:
@@ -69,6 +69,15 @@ def run(
         str | None, typer.Option("--master", help="Spark master; embedded, with a slot for each lane, if not given.")
     ] = None,
     ui: Annotated[bool, typer.Option("--ui/--no-ui", help="Serve Spark's own web page.")] = False,
+    lenient: Annotated[
+        bool, typer.Option("--lenient", help="Only warn of keys that are unknown or stand at the wrong level.")
+    ] = False,
+    secrets: Annotated[
+        Path | None, typer.Option("--secrets", metavar="DIR", help="Kubernetes secrets as files: DIR/<secret>/<key>.")
+    ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch/--no-watch", help="Apply edits of FILE as they are made; SIGHUP does so once.")
+    ] = False,
 ) -> None:
     """Mirror topics as FILE says, until SIGTERM or Ctrl-C.
 
@@ -78,18 +87,28 @@ def run(
 
       mirrorspark run mm2.properties --clusters backup archive
 
+      mirrorspark run --watch mm2.properties
+
+    A flow that fails, or whose own keys are wrong, is named and left out; the others run.
+
     Exit codes: 0 stopped by a signal, 1 a cluster or a flow failed, 2 FILE or an option is wrong, 4 another mirror took
     the flow over, 5 Spark could not be started or is gone.
     """
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     targets = [alias.strip() for text in clusters or [] for alias in text.split(",") if alias.strip()]
+
+    def load() -> Deployment:
+        return load_deployment(file, targets, secrets=secrets, lenient=lenient, apart=True)
+
+    edits = Edits([file], load, is_watched=watch)
     try:
         if master is not None:
             check_master(master)
-        deployment = load_deployment(file, targets)
+        deployment = load()
     except MirrorError as error:
-        sys.stderr.write(f"mirrorspark: {error.code}: {error}\n")
+        for line in str(error).splitlines():
+            sys.stderr.write(f"mirrorspark: {error.code}: {line}\n")
         raise typer.Exit(EXIT_SETTINGS) from None
-    for warning in deployment.warnings:
-        sys.stderr.write(f"mirrorspark: warning: {warning}\n")
-    raise typer.Exit(run_deployment(deployment, master=master, ui=ui))
+    for remark in deployment.remarks:
+        sys.stderr.write(f"mirrorspark: {remark.kind}: {remark}\n")
+    raise typer.Exit(run_deployment(deployment, master=master, ui=ui, edits=edits))

@@ -11,6 +11,7 @@ import typer
 
 from mirrorspark.control.command.flow_choice import File, FlowName, chosen_flows, end_with
 from mirrorspark.control.flow_on_target import FlowOnTarget, NeverRan, Place
+from mirrorspark.observe.flow_status import words_of_groups
 from mirrorspark.settings import FlowSettings
 
 __all__ = ["status"]
@@ -63,6 +64,7 @@ async def _look(settings: FlowSettings) -> dict[str, Any]:
 
 def _nothing(settings: FlowSettings, why: str) -> dict[str, Any]:
     empty: dict[str, Any] = {"owner": None, "paused": [], "lanes": [], "partitions": [], "lag": None, "events": []}
+    empty["sync"] = {"lines": []}
     return {"flow": str(settings.flow), "state": "never started", **empty, "notices": [why]}
 
 
@@ -90,6 +92,8 @@ def _picture(there: FlowOnTarget, places: list[Place]) -> dict[str, Any]:
         "partitions": [_partition(place, there) for place in places],
         "lag": sum(lag or 0 for lag in lags) if any(lag is not None for lag in lags) or not lags else None,
         "events": [{"key": key, **asdict(event)} for key, event in sorted(status.events.items())],
+        "groups": status.groups,
+        "sync": {**status.sync, "lines": status.sync_lines},
         "notices": status.notices,
     }
 
@@ -121,6 +125,8 @@ def _lines(one: dict[str, Any]) -> list[str]:
     for lane in one["lanes"]:
         word = lane["state"] if lane["reports"] else f"does not report (last: {lane['state']})"
         lines.append(f"  lane {lane['lane']}: {word}, {lane['partitions']} partitions, {lane['held_bytes']} bytes held")
+    lines += [f"  {text}" for text in one["sync"]["lines"]]
+    lines += [f"  {text}" for text in words_of_groups(one.get("groups", {}))]
     behind = sorted((part for part in partitions if part["lag"] or part["waits"]), key=lambda part: -(part["lag"] or 0))
     for part in behind[:PLACES_SHOWN_MAX]:
         waits = f", waits: {part['waits']}" if part["waits"] else ""

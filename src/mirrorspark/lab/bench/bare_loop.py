@@ -13,7 +13,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
-from mirrorspark.control.mm2_settings import load_deployment
+from mirrorspark.config.load import load_deployment
 from mirrorspark.errors import LabError
 from mirrorspark.lab.child import Child
 from mirrorspark.lab.flow_without_spark import FlowWithoutSpark

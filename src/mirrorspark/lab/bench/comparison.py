@@ -34,6 +34,13 @@ from mirrorspark.lab.preload import preload
 __all__ = ["ComparisonOrder", "run_comparison"]
 
 START_RECORDS = 1_000
+BROKER_HEAP_MB = 1_536
+BROKER_JVM_FLAGS = (
+    *("-XX:MetaspaceSize=96m", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35"),
+    *("-XX:G1HeapRegionSize=16M", "-XX:MinMetaspaceFreeRatio=50", "-XX:MaxMetaspaceFreeRatio=80"),
+)
+"""As Kafka's documentation advises for production, but for the heap's size. With G1's own small regions each produce request
+of a megabyte would be a humongous object, and the benchmark one of the collector."""
 WARM_UP_PART = 10
 WARM_UP_RECORDS_MAX = 2_000_000
 OLD_S = 50 * 60.0
@@ -97,6 +104,7 @@ def _notes(order: ComparisonOrder) -> list[str]:
         "Parties run one after the other, in each second round in reverse order; afterwards their topics are deleted.",
         "Start-up: process to first record on the target, a topic of few records, each party as shipped. For throughput "
         "and CPU mirrorspark does not carry before Spark is up (start.before.spark=false): they are those of Spark's lanes.",
+        f"The brokers run with the JVM flags of Kafka's documentation and a heap of {BROKER_HEAP_MB} MB each.",
         "MB are values before compression. RSS counts shared pages for each process; PSS does not.",
     ]
     if MM2 in order.parties:
@@ -121,7 +129,10 @@ def _warmer(order: ComparisonOrder) -> Party:
 def _brokers(room: Room) -> Iterator[tuple[tuple[ClusterOfBrokers, ClusterOfBrokers], Path]]:
     """A cluster for each side, and a folder for what else is written. All data is thrown away, so no orderly end."""
     folder = Path(tempfile.mkdtemp(prefix="mirrorspark-bench-", dir=room.folder))
-    source, target = (ClusterOfBrokers(name, folder=folder / name) for name in ("source", "target"))
+    source, target = (
+        ClusterOfBrokers(name, folder=folder / name, heap_mb=BROKER_HEAP_MB, jvm_flags=BROKER_JVM_FLAGS)
+        for name in ("source", "target")
+    )
     try:
         for cluster in (source, target):
             cluster.launch()

@@ -1,0 +1,99 @@
+"""Our own keys: what MirrorMaker 2 has no word for. They stand where its connectors' keys stand."""
+
+from __future__ import annotations
+
+from mirrorspark.config.definition import SOURCE, Definition, Kind
+
+__all__ = ["OWN"]
+
+_SOURCE = (SOURCE,)
+
+
+def _policy(name: str, help_: str, *choices: str) -> Definition:
+    """The first choice is the default."""
+    applied = "policies." + name.replace(".", "_")
+    return Definition(
+        name, Kind.CHOICE, help_, default=choices[0], choices=choices, connectors=_SOURCE, applied=applied
+    )
+
+
+OWN: tuple[Definition, ...] = (
+    _policy("on.data.gap", "When records are gone on the source before they were carried.", "continue", "fail"),
+    _policy("on.topic.recreated", "When a source topic was deleted and created anew.", "restart", "fail"),
+    _policy("on.record.too.large", "When the target refuses a record for its size.", "stop", "skip", "dead-letter"),
+    _policy("on.source.topic.deleted", "When a source topic is gone: keep its copy, or delete it.", "keep", "delete"),
+    _policy(
+        "on.target.topic.deleted",
+        "When a remote topic is gone: create it and go on, or mirror all that the source has.",
+        "recreate",
+        "remirror",
+    ),
+    Definition(
+        "topic.deletions.max",
+        Kind.WHOLE,
+        "With on.source.topic.deleted=delete: a pass that would delete more deletes nothing and says so.",
+        default="10",
+        low=0,
+        high=2**31 - 1,
+        unit="topics",
+        connectors=_SOURCE,
+        applied="limits.topic_deletions_max",
+    ),
+    Definition(
+        "sync.topic.acls.revoke.enabled",
+        Kind.SWITCH,
+        "Also take away on the target what was taken away on the source, of what the mirror had granted.",
+        default="false",
+        connectors=_SOURCE,
+        applied="topic_sync.acls_revoke",
+    ),
+    Definition(
+        "sync.topic.acls.prefixed.enabled",
+        Kind.SWITCH,
+        "Also carry ACLs that have a prefix instead of a topic's whole name.",
+        default="false",
+        connectors=_SOURCE,
+        applied="topic_sync.acls_prefixed",
+    ),
+    Definition(
+        "start.before.spark",
+        Kind.SWITCH,
+        "Carry with lanes outside of Spark while Spark starts.",
+        default="true",
+        connectors=_SOURCE,
+        applied="start_before_spark",
+    ),
+    Definition(
+        "epoch.seconds",
+        Kind.WHOLE,
+        "Length of an epoch of lanes.",
+        default="300",
+        low=2,
+        high=86400,
+        unit="s",
+        connectors=_SOURCE,
+        applied="epoch_s",
+    ),
+    Definition(
+        "lane.memory.max.bytes",
+        Kind.WHOLE,
+        "Fetch buffers of one lane.",
+        default=str(64 * 1024 * 1024),
+        low=1 << 20,
+        high=1 << 40,
+        unit="bytes",
+        connectors=_SOURCE,
+        applied="limits.lane_memory_bytes_max",
+    ),
+    Definition(
+        "transaction.interval.ms",
+        Kind.WHOLE,
+        "With transactions: time between commits.",
+        default="100",
+        low=1,
+        high=60_000,
+        unit="ms",
+        connectors=_SOURCE,
+        applied="limits.transaction_interval_ms",
+    ),
+)

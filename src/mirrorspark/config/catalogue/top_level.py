@@ -1,0 +1,69 @@
+"""Keys of the file as a whole: clusters, config providers, MirrorMaker 2's internal REST."""
+
+from __future__ import annotations
+
+from mirrorspark.config.definition import Definition, Kind, Scope
+
+__all__ = ["REMOVED", "TOP_LEVEL"]
+
+_NO_REST = "there are no workers that would talk to each other"
+
+REMOVED = {
+    "topics.blacklist": "topics.exclude",
+    "topics.whitelist": "topics",
+    "groups.blacklist": "groups.exclude",
+    "groups.whitelist": "groups",
+    "config.properties.blacklist": "config.properties.exclude",
+}
+"""Keys of older MirrorMakers, and what is said instead. They are refused: without them more would be mirrored."""
+
+
+def _rest(name: str, kind: Kind, default: str | None, help_: str, scope: Scope = Scope.TOP) -> Definition:
+    return Definition(name, kind, help_, default=default, scope=scope, no_meaning=_NO_REST)
+
+
+TOP_LEVEL: tuple[Definition, ...] = (
+    Definition(
+        "clusters",
+        Kind.LIST,
+        "Aliases of the clusters, each once; letters, digits, '.', '_' and '-'.",
+        scope=Scope.TOP,
+        applied="the clusters and their ordered pairs",
+        importance="high",
+        required=True,
+    ),
+    Definition(
+        "bootstrap.servers",
+        Kind.SERVERS,
+        "Where the cluster is found.",
+        scope=Scope.CLUSTER | Scope.CLIENT,
+        applied="addresses of the cluster",
+        importance="high",
+        required=True,
+    ),
+    Definition(
+        "config.providers",
+        Kind.LIST,
+        "Names of config providers for ${name:path:key}.",
+        default="",
+        scope=Scope.TOP | Scope.CLUSTER,
+        applied="values of other keys; env, file and dir are there without it",
+    ),
+    Definition(
+        "config.providers.*",
+        Kind.TEXT,
+        "NAME.class and NAME.param.…: EnvVarConfigProvider, FileConfigProvider, DirectoryConfigProvider.",
+        scope=Scope.TOP | Scope.CLUSTER,
+        applied="values of other keys",
+    ),
+    _rest("dedicated.mode.enable.internal.rest", Kind.SWITCH, "false", "REST between MirrorMaker 2's nodes."),
+    _rest("listeners", Kind.LIST, "http://:8083", "Its listeners.", Scope.TOP | Scope.CLUSTER),
+    _rest("listeners.*", Kind.TEXT, None, "Its TLS settings.", Scope.TOP | Scope.CLUSTER),
+    _rest("rest.advertised.host.name", Kind.TEXT, None, "Its host name.", Scope.TOP | Scope.CLUSTER),
+    _rest("rest.advertised.port", Kind.WHOLE, None, "Its port.", Scope.TOP | Scope.CLUSTER),
+    _rest("rest.advertised.listener", Kind.TEXT, None, "Its listener's protocol.", Scope.TOP | Scope.CLUSTER),
+    _rest("access.control.allow.origin", Kind.TEXT, "", "CORS origin header.", Scope.TOP | Scope.CLUSTER),
+    _rest("access.control.allow.methods", Kind.TEXT, "", "CORS methods.", Scope.TOP | Scope.CLUSTER),
+    _rest("response.http.headers.config", Kind.TEXT, "", "Extra HTTP headers.", Scope.TOP | Scope.CLUSTER),
+    _rest("ssl.client.auth", Kind.TEXT, "none", "TLS client authentication.", Scope.TOP | Scope.CLUSTER),
+)
