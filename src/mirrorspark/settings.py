@@ -181,6 +181,11 @@ class FlowSettings:
     """False: heartbeats only, as MirrorMaker 2 has it for every pair of clusters unless told otherwise."""
 
     @property
+    def starts_before_spark(self) -> bool:
+        """Not with transactions: Spark's lane would abort what a living lane has just begun, and send it a second time."""
+        return self.start_before_spark and not self.transactions
+
+    @property
     def keeps_names(self) -> bool:
         """Whether a remote topic is named as its source topic."""
         return self.naming.policy in ("identity", "same-name")

@@ -140,7 +140,7 @@ class FlowLife:
         runtime.on_event = lambda event: self.on_event(event)
         await runtime.reach()
         self.has_reached = True
-        is_free = self.settings.start_before_spark and await runtime.is_free()
+        is_free = self.settings.starts_before_spark and await runtime.is_free()
         if not is_free:
             await self._spark_is_up()
         await runtime.lead()
