@@ -184,7 +184,7 @@ def test_ratios_are_of_medians_and_against_the_right_peer() -> None:
 
 
 def test_what_was_not_measured_is_not_judged() -> None:
-    assert all_checks([_carry(OURS.key, "1k", 1, 1.0, 1.0)], []) == []
+    assert all_checks([_carry(OURS.key, "1k", 1, 1.0, 1.0)], [], []) == []
     assert Check("x", 1.0, at_least=1.0).verdict == Check("x", 1.0, at_most=1.0).verdict == "PASS"
 
 
