@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mirrorspark.cluster.cluster_client import ClusterClient
-from mirrorspark.control import group_sync
+from mirrorspark.control import group_rounds, group_sync
 from mirrorspark.lab.clients import create_topic
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
 
@@ -77,6 +77,7 @@ def groups(
     """Leads a flow of one topic that syncs the groups whose names begin with the topic's."""
     create_topic(source_cluster.bootstrap, topic_name, 1)
     monkeypatch.setattr(group_sync, "STATUS_INTERVAL_S", 0.2)
+    monkeypatch.setattr(group_rounds, "INEXACT_AFTER_S", 0.2)
 
     def make(**changes: str) -> LedGroups:
         settings = {"sync__group__offsets__enabled": "true", "groups": f"{topic_name}-.*", **changes}

@@ -12,9 +12,7 @@ import asyncio
 import json
 import logging
 import time
-from collections import deque
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable
 from typing import Any
 
 from mirrorspark.cluster.broker_errors import ErrorCode
@@ -23,16 +21,17 @@ from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.keyed_topic import KeyedTopic
 from mirrorspark.control.ending import end_tasks
-from mirrorspark.control.group_translation import WAITING, GroupTranslation
+from mirrorspark.control.group_rounds import GroupRounds
+from mirrorspark.control.group_translation import GroupTranslation
 from mirrorspark.control.source_groups import SourceGroups
-from mirrorspark.control.target_groups import Outcome, TargetGroups, Wanted
+from mirrorspark.control.target_groups import TargetGroups
 from mirrorspark.control.teller import Teller
-from mirrorspark.errors import BrokerError, ClusterError, MirrorError
+from mirrorspark.errors import BrokerError, MirrorError
 from mirrorspark.events import Event, EventKind
 from mirrorspark.names import TopicPartition
 from mirrorspark.observe.flow_status import GROUPS_KEY, FlowStatus
 from mirrorspark.offsets.group_checkpoint import GroupCheckpoint
-from mirrorspark.offsets.group_sync import GroupBook, Place, Synced, is_worth_a_checkpoint
+from mirrorspark.offsets.group_sync import GroupBook, Synced
 from mirrorspark.plan.group_filter import GroupFilter
 from mirrorspark.settings import FlowSettings
 
@@ -41,11 +40,7 @@ __all__ = ["SYNCING_GROUPS", "GroupSyncJob", "read_checkpoints"]
 log = logging.getLogger("mirrorspark.groups")
 
 SYNCING_GROUPS = "syncing groups"
-ROUND_INTERVAL_S = 0.25
-"""At most so often: commits that come close together cost one round."""
 LEDGER_WAIT_MS = 1_000
-LATER_S = 1.0
-"""After so long a round comes back to groups that it had to leave."""
 LOGS_INTERVAL_S = 60.0
 STATUS_INTERVAL_S = 2.0
 START_DEADLINE_S = 120.0
@@ -53,13 +48,7 @@ WRITE_DEADLINE_S = 30.0
 RETRY_PAUSE_S_MIN, RETRY_PAUSE_S_MAX = 1.0, 60.0
 RAN_WELL_S = 60.0
 """After so long without an error the next pause is a short one again."""
-LATENCIES_KEPT = 1_000
 NAMES_TOLD_MAX = 5
-NEW_LOGS_DEADLINE_S = 5.0
-CHECKPOINTS_PER_APPEND_MAX = 2_000
-"""In one batch: well below what a topic takes by default."""
-GROUPS_PER_WRITE_MAX = 500
-"""Groups in one go: others need not wait for thousands that come at the start."""
 
 
 async def read_checkpoints(
@@ -137,15 +126,8 @@ class _Attempt:
             lambda topic: self._translation.destination(topic) is not None,
         )
         self._targets = TargetGroups(self._target)
-        self._previous: dict[tuple[str, TopicPartition], Synced] = {}
-        self._inexact: dict[Place, str] = {}
-        self._wake = asyncio.Event()
-        self._later: set[str] = set()
-        self._looked_at: set[TopicPartition] = set()
-        self._latencies_ms: deque[int] = deque(maxlen=LATENCIES_KEPT)
+        self._rounds = GroupRounds(settings.group_sync, self._book, self._translation, self._targets, self._checkpoints)
         self._checkpoints_damaged = 0
-        self._checkpoints_written = 0
-        self._offsets_written = 0
         self._groups_vanished = 0
 
     async def run(self, is_current: Callable[[], bool]) -> None:
@@ -157,7 +139,7 @@ class _Attempt:
                     self._follow_commits(),
                     self._follow_ledger(),
                     self._follow_ledger_back(),
-                    self._go_round(),
+                    self._rounds.go_round(),
                     self._refresh(),
                     self._show(is_current),
                 )
@@ -181,14 +163,15 @@ class _Attempt:
         await self._target.start()
         await self._make_checkpoints_topic()
         found = await self._read_checkpoints(deadline)
-        self._previous = {place: Synced(one.upstream_offset, one.downstream_offset) for place, one in found.items()}
-        for (group, remote), synced in self._previous.items():
+        for (group, remote), one in found.items():
+            synced = Synced(one.upstream_offset, one.downstream_offset)
+            self._rounds.previous[group, remote] = synced
             self._targets.ours.setdefault(group, {})[remote] = synced
         await self._translation.read(deadline)
         await self._groups.open()
-        await self._look_at_logs(at.at for at in self._book.commits)
+        await self._rounds.look_at_logs(place.at for place in self._book.commits)
         self._status.clear(SYNCING_GROUPS)
-        self._wake.set()
+        self._rounds.wake()
 
     async def _make_checkpoints_topic(self) -> None:
         """One that is there is taken as it is, also one that may only be written."""
@@ -219,20 +202,17 @@ class _Attempt:
     async def _follow_commits(self) -> None:
         while True:
             await self._groups.next()
-            if self._book.changed:
-                self._wake.set()
+            self._rounds.wake()
 
     async def _follow_ledger(self) -> None:
         while True:
             self._book.moved(await self._translation.follow(LEDGER_WAIT_MS))
-            if self._book.changed:
-                self._wake.set()
+            self._rounds.wake()
 
     async def _follow_ledger_back(self) -> None:
         while self._translation.has_way_back:
             self._book.moved(await self._translation.follow_back(LEDGER_WAIT_MS))
-            if self._book.changed:
-                self._wake.set()
+            self._rounds.wake()
         await asyncio.Event().wait()  # nothing to follow; the attempt ends by others
 
     async def _refresh(self) -> None:
@@ -241,111 +221,12 @@ class _Attempt:
         looked_at = time.monotonic()
         while True:
             await asyncio.sleep(min(LOGS_INTERVAL_S, sync.refresh_interval_s))
-            await self._look_at_logs(place.at for place in self._book.commits)
-            self._wake.set()
+            await self._rounds.look_at_logs(place.at for place in self._book.commits)
             if sync.refresh_enabled and time.monotonic() - looked_at >= sync.refresh_interval_s:
                 await self._groups.look()
                 self._book.look_again_at(list(self._book.groups))
+                self._rounds.wake()
                 looked_at = time.monotonic()
-
-    async def _look_at_logs(self, partitions: Iterable[TopicPartition], within_s: float = WRITE_DEADLINE_S) -> None:
-        wanted = set(partitions)
-        self._looked_at |= wanted
-        try:
-            await self._translation.look_at_logs(wanted, Deadline(within_s))
-        except ClusterError as error:
-            if not error.retriable:
-                raise
-            log.info("%s: groups: where logs begin is not known anew: %s", self._settings.flow, error)
-
-    # -- rounds -----------------------------------------------------------------------------------------------------
-
-    async def _go_round(self) -> None:
-        while True:
-            with suppress(TimeoutError):  # then it is time for those that were left
-                async with asyncio.timeout(LATER_S if self._later else None):
-                    await self._wake.wait()
-            self._wake.clear()
-            self._book.look_again_at(group for group in self._later if not self._targets.is_held(group))
-            self._later = {group for group in self._later if self._targets.is_held(group)}
-            places = self._book.take_changed()
-            if places:
-                await self._round(places)
-                await asyncio.sleep(ROUND_INTERVAL_S)
-
-    async def _round(self, places: list[Place]) -> None:
-        new = {place.at for place in places} - self._looked_at
-        if new:
-            await self._look_at_logs(new, NEW_LOGS_DEADLINE_S)
-        wanted: dict[str, dict[TopicPartition, Wanted]] = {}
-        checkpoints: list[GroupCheckpoint] = []
-        exact: list[Place] = []
-        for place in places:
-            found = self._translate(place)
-            if found is None:
-                continue
-            remote, synced, is_exact = found
-            commit = self._book.commits[place]
-            if is_exact:
-                exact.append(place)
-            wanted.setdefault(place.group, {})[remote] = Wanted(synced, commit.metadata)
-            if is_worth_a_checkpoint(synced, self._previous.get((place.group, remote))):
-                checkpoints.append(
-                    GroupCheckpoint(place.group, remote, synced.upstream, synced.downstream, commit.metadata)
-                )
-        # Offsets first: what a checkpoint says was written may be taken for it at the next start.
-        if self._settings.group_sync.offsets_enabled:
-            await self._write_offsets(wanted)
-        if self._settings.group_sync.checkpoints_enabled:
-            await self._write_checkpoints(checkpoints)
-        self._note_latency(place for place in exact if place.group not in self._later)
-
-    def _translate(self, place: Place) -> tuple[TopicPartition, Synced, bool] | None:
-        """Where the group goes on; None where nothing can be said yet. What becomes exact later is noted."""
-        commit = self._book.commits[place]
-        found = self._translation.translate(place.at, commit.offset)
-        if found is None:
-            return None
-        remote, answer = found
-        if answer.reason in WAITING:
-            self._book.wait(place, remote)
-        else:
-            self._book.done(place, remote)
-        if answer.exact:
-            self._inexact.pop(place, None)
-        else:
-            self._inexact[place] = answer.reason.value
-        if answer.downstream_offset is None:
-            return None
-        return remote, Synced(commit.offset, answer.downstream_offset), answer.exact
-
-    async def _write_checkpoints(self, checkpoints: list[GroupCheckpoint]) -> None:
-        entries: list[tuple[bytes, bytes | None]] = [(one.key, one.value) for one in checkpoints]
-        for first in range(0, len(entries), CHECKPOINTS_PER_APPEND_MAX):
-            await self._checkpoints.append(
-                entries[first : first + CHECKPOINTS_PER_APPEND_MAX], Deadline(WRITE_DEADLINE_S)
-            )
-        self._checkpoints_written += len(checkpoints)
-        for one in checkpoints:
-            self._previous[one.group, one.at] = Synced(one.upstream_offset, one.downstream_offset)
-
-    async def _write_offsets(self, wanted: dict[str, dict[TopicPartition, Wanted]]) -> None:
-        names = sorted(wanted)
-        for first in range(0, len(names), GROUPS_PER_WRITE_MAX):
-            some = names[first : first + GROUPS_PER_WRITE_MAX]
-            outcome = await self._targets.sync({group: wanted[group] for group in some})
-            self._note(outcome)
-
-    def _note(self, outcome: Outcome) -> None:
-        self._offsets_written += len(outcome.written)
-        self._later |= outcome.later
-
-    def _note_latency(self, places: Iterable[Place]) -> None:
-        now_ms = int(time.time() * 1000)
-        for place in places:
-            committed_ms = self._book.commits[place].committed_ms if place in self._book.commits else -1
-            if committed_ms >= 0:
-                self._latencies_ms.append(max(0, now_ms - committed_ms))
 
     # -- what people see --------------------------------------------------------------------------------------------
 
@@ -357,7 +238,6 @@ class _Attempt:
             for group in vanished[:NAMES_TOLD_MAX]:
                 text = "group %s has no offsets on %s any more; what is on %s stays"
                 log.info(text, group, self._settings.flow.source, self._settings.flow.target)
-            self._inexact = {place: why for place, why in self._inexact.items() if place in self._book.commits}
             await self._teller.tell(self._events())
             await self._write_status()
             await asyncio.sleep(STATUS_INTERVAL_S)
@@ -392,20 +272,19 @@ class _Attempt:
 
     def picture(self) -> dict[str, Any]:
         """Plain values for people and machines."""
-        latencies = sorted(self._latencies_ms)
         return {
             "mode": "polling" if self._groups.not_followed else "following",
             "groups": len(list(self._book.groups)),
             "partitions": len(self._book.commits),
             "waiting": len(self._book.waiting),
-            "not_exact": len(self._inexact),
+            "not_exact": self._rounds.inexact,
             "with_members_on_target": len(self._targets.with_members),
             "refused": len(self._targets.refused) + len(self._groups.refused),
             "share_groups_not_handled": len(self._groups.share_groups),
             "vanished": self._groups_vanished,
-            "checkpoints_written": self._checkpoints_written,
-            "offsets_written": self._offsets_written,
-            "latency_ms_p95": latencies[int(len(latencies) * 0.95)] if latencies else None,
+            "checkpoints_written": self._rounds.checkpoints_written,
+            "offsets_written": self._rounds.offsets_written,
+            "latency_ms_p95": self._rounds.latency_ms_p95,
             "writes_offsets": self._settings.group_sync.offsets_enabled,
         }
 

@@ -166,7 +166,9 @@ class GroupView:
             for name, group in sorted(listed.items())
             if group.commits_offsets and self._chosen.refusal(name) is None
         ]
-        return await self._describe(wanted)
+        described, refused = await self._describe(wanted)
+        self.notices += [f"group {group} is left out: {error}" for group, error in sorted(refused.items())]
+        return described
 
     async def describe(self, group: str) -> GroupDescription:
         """Raises UnknownGroup."""
@@ -175,19 +177,20 @@ class GroupView:
             raise self._unknown(group, listed)
         if listed[group].is_share:
             raise UnknownGroup(f"{group} is a share group: those have no offsets that could be carried", group=group)
-        (described,) = await self._describe([listed[group]])
-        return described
+        described, refused = await self._describe([listed[group]])
+        if group in refused:
+            raise refused[group]
+        return described[0]
 
-    async def _describe(self, groups: list[ListedGroup]) -> list[GroupDescription]:
+    async def _describe(self, groups: list[ListedGroup]) -> tuple[list[GroupDescription], dict[str, BrokerError]]:
+        """Both sides put together, and why not, for groups that a cluster does not show to us."""
         deadline = Deadline(READ_TIMEOUT_S)
         names = [group.name for group in groups]
         committed = await GroupAdmin(self._source).offsets(dict.fromkeys(names), deadline)
         there = GroupAdmin(self.target)
         states = await there.describe(names, deadline)
         theirs = await there.offsets(dict.fromkeys(names), deadline)
-        for refused in (committed.refused, states.refused, theirs.refused):
-            if refused:
-                raise next(iter(refused.values()))
+        refused = {**committed.refused, **states.refused, **theirs.refused}
         partitions = {at for offsets in committed.found.values() for at in offsets}
         await self._translation.look_at_logs(partitions, deadline)
         ends = await self._ends(partitions, deadline)
@@ -196,7 +199,8 @@ class GroupView:
                 group, committed.found[group.name], ends, states.found[group.name], theirs.found[group.name]
             )
             for group in groups
-        ]
+            if group.name not in refused
+        ], refused
 
     def _put_together(
         self,

@@ -55,7 +55,7 @@ class NumberedLog:
             heard_at = time.monotonic()
             at_end = first == end
             while not at_end:
-                messages = reader.consume(10_000, timeout=0.2)
+                messages = reader.consume(10_000, timeout=0.1)
                 heard_at = time.monotonic() if messages else heard_at
                 if time.monotonic() - heard_at > SILENCE_MAX_S:
                     raise LabError(f"{topic}: nothing for {SILENCE_MAX_S:.0f} s, before its end at {end}")

@@ -9,7 +9,7 @@ beyond the end of the target's log is nobody's: the topic was made anew since.)
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -145,6 +145,9 @@ class GroupBook:
         return sorted(vanished)
 
     # -- waiting ----------------------------------------------------------------------------------------------------
+
+    def waiting_at(self, remote: TopicPartition) -> Collection[Place]:
+        return self._waiting.get(remote, ())
 
     def wait(self, place: Place, remote: TopicPartition) -> None:
         """Its records are not all on the target: look again when that partition's ledger has moved."""
