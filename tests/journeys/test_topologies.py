@@ -10,7 +10,6 @@ import asyncio
 import itertools
 import os
 import threading
-import time
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
@@ -195,7 +194,6 @@ def test_flows_side_by_side_fail_and_change_alone(
     The aliases a, c and x are one cluster: names, not brokers, make a topology.
     """
     monkeypatch.setattr(flow_life, "RETRY_PAUSE_S_MAX", 1.0)
-    T0 = time.monotonic()
     source, target = source_cluster.bootstrap, target_cluster.bootstrap
     run = f"{next(_runs)}-{os.getpid()}"
     a, b, c, x, g, down, bad = (f"{name}{run}" for name in ("a", "b", "c", "x", "g", "down", "bad"))
@@ -231,7 +229,7 @@ def test_flows_side_by_side_fail_and_change_alone(
     flows = process(file)
     deployment = flows.start()
     ab, bc, ag = Flow(a, b), Flow(b, c), Flow(a, g)
-    workload.start(400)
+    workload.start(150)
 
     # Each that fails says so by its name; the chain and the fan-out carry.
     assert list(deployment.refused) == [Flow(a, bad)]
@@ -239,26 +237,21 @@ def test_flows_side_by_side_fail_and_change_alone(
     for flow, words in failed.items():
         wait_for(lambda flow=flow: flows.status(flow).verdict == "failed", f"{flow} to be shown as failed", DEADLINE_S)
         assert words in flows.status(flow).failures["the flow"]
-    wait_for(lambda: len(_values(source, f"{b}.{a}.{topic_name}")) > 500, "records at the chain's end", DEADLINE_S)
+    wait_for(lambda: len(_values(source, f"{b}.{a}.{topic_name}")) > 200, "records at the chain's end", DEADLINE_S)
     wait_for(lambda: flows.status(ab).verdict == "running", f"{flows.status(ab).notices}", DEADLINE_S)
-    print("H5 chain", time.monotonic() - T0)
     write_values(source, secret, [b"hush"])
     wait_for(lambda: bool(flows.status(ag).waiting), "the forbidden topic to be named", DEADLINE_S)
     assert all(place.startswith(f"{a}.{secret}-0") for place in flows.status(ag).waiting)
     assert any(event.topic == f"{a}.{secret}" or event.topic == secret for event in flows.status(ag).events.values())
 
-    print("H5 carry", time.monotonic() - T0)
     # They carry at the producers' pace, with nothing left over, while the others keep failing.
     before = {flow: (flows.status(flow).generation, flows.lanes.of_flow[flow].pids) for flow in (ab, bc, ag)}
     carried = flows.status(ab).records
-    wait_for(lambda: flows.status(ab).records > carried + 1_000, "a->b to carry on", DEADLINE_S)
-    print("H5 ab 1000", time.monotonic() - T0)
+    wait_for(lambda: flows.status(ab).records > carried + 400, "a->b to carry on", DEADLINE_S)
     for flow in (ab, bc, ag):
         wait_for(lambda flow=flow: flows.status(flow).lag_records < 200, f"{flow} to keep up", DEADLINE_S)
-        print("H5", flow, time.monotonic() - T0)
     assert before == {flow: (flows.status(flow).generation, flows.lanes.of_flow[flow].pids) for flow in before}
 
-    print("H5 beats", time.monotonic() - T0)
     # Heartbeats: on each target of a pair, and along the chain.
     beats = [Heartbeat.from_record(one.key, one.value) for one in read_records(target, HEARTBEATS_TOPIC)[0]]
     ours = [beat for beat in beats if beat is not None and (beat.source, beat.target) == (a, b)]
@@ -272,7 +265,6 @@ def test_flows_side_by_side_fail_and_change_alone(
     assert age_s < 30
     wait_for(lambda: flows.status(ab).heartbeat_mirrored_age_s is not None, "the age of a mirrored one", DEADLINE_S)
 
-    print("H5 wrong edit", time.monotonic() - T0)
     # An edit that is wrong changes nothing and is shown.
     _write(file, {**properties, f"{a}->{b}.topcis": topic_name})
     flows.read_again()
@@ -282,7 +274,6 @@ def test_flows_side_by_side_fail_and_change_alone(
     with pytest.raises(SettingsError, match="topcis"):
         load_deployment(file)
 
-    print("H5 good", time.monotonic() - T0)
     # A good one: another topic for a->b, more lanes for b->c, x->b is new (an aggregation), the flow that was down is gone.
     edited = {key: value for key, value in properties.items() if down not in key and bad not in key}
     edited |= {
@@ -297,7 +288,6 @@ def test_flows_side_by_side_fail_and_change_alone(
     flows.read_again()
     for remote in (f"{a}.{late}", f"{x}.{late}"):
         wait_for(lambda remote=remote: _values(target, remote) == [b"late"], remote, DEADLINE_S)
-    print("H5 late there", time.monotonic() - T0)
     wait_for(lambda: not flows.status(ab).events, "the bad edit to be forgotten", DEADLINE_S)
     wait_for(lambda: flows.status(bc).verdict == "running", f"{flows.status(bc).notices}", DEADLINE_S)
     assert {status.flow for status in flows.flows.look()} == {str(one) for one in (ab, bc, ag, Flow(x, b))}
@@ -306,14 +296,12 @@ def test_flows_side_by_side_fail_and_change_alone(
     assert flows.status(bc).generation == (before[bc][0] or 0) + 1
     assert len(flows.lanes.of_flow[bc].pids) == 2
 
-    print("H5 target away", time.monotonic() - T0)
     # A target that goes away later: its flow says so, the others go on. In the end every copy is whole.
     monkeypatch.setattr(flow_runtime, "STOPPING_PLAN_S_MAX", 1.0)  # for the end of this test
     guarded.broker(1).kill()
     wait_for(lambda: flows.status(ag).verdict not in ("running", "idle"), "a->g to notice", DEADLINE_S)
     carried = flows.status(ab).records
-    wait_for(lambda: flows.status(ab).records > carried + 500, "a->b to carry on without g", DEADLINE_S)
-    print("H5 stop", time.monotonic() - T0)
+    wait_for(lambda: flows.status(ab).records > carried + 200, "a->b to carry on without g", DEADLINE_S)
     workload.stop()
     written = sorted(_values(source, topic_name), key=repr)
     for bootstrap, remote in ((target, f"{a}.{topic_name}"), (source, f"{b}.{a}.{topic_name}")):
