@@ -83,3 +83,13 @@ def test_names_of_an_instance() -> None:
     assert str(Flow("a", "b", "orders")) == "a->b/orders"
     assert Flow("a", "b", "orders").books == "a.group.orders"
     assert Flow("a", "b").books == "a"
+
+
+def test_one_target_under_two_names_needs_two_group_ids() -> None:
+    twice = {**BASE, "b.bootstrap.servers": "w1:9092, w2:9092", "c.bootstrap.servers": "w2:9092"}
+    with pytest.raises(
+        SettingsError, match=r"c\.bootstrap\.servers: b and c are one cluster: a->b and a->c would take"
+    ):
+        parse_deployment(twice)
+    assert len(parse_deployment({**twice, "c.group.id": "other"}).flows) == 2
+    assert len(parse_deployment({**twice, "a->c.enabled": "false", "b->c.enabled": "true"}).flows) == 2

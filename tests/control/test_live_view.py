@@ -20,7 +20,7 @@ HOUR_MS = 3_600_000
 def status() -> FlowStatus:
     made = FlowStatus("east->west", lanes_expected=2)
     made.begin(1)
-    made.follow_plan([AT], ())
+    made.follow_plan([[AT]], ())
     made.run()
     return made
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mirrorspark.cluster.cluster_client import ClusterClient
-from mirrorspark.control import reconcile
+from mirrorspark.control import cluster_snapshot, reconcile
 from mirrorspark.control.reconcile import Reconciled, Reconciler, ensure_internal_topics
 from mirrorspark.errors import ClusterError
 from mirrorspark.events import EventKind
@@ -197,7 +197,7 @@ def test_a_new_topic_that_stays_out_of_sight_is_left_to_the_next_refresh(
     world: World, source_cluster: ClusterOfBrokers, topic_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create_topic(source_cluster.bootstrap, topic_name, 1)
-    monkeypatch.setattr(reconcile, "VISIBLE_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(cluster_snapshot, "VISIBLE_TIMEOUT_S", 0.0)
     first = world.look(topic_name)
     assert first.matched == 1
     wait_for(lambda: bool(world.look(topic_name, before=first).assignments), "the topic", GONE_S)
@@ -210,6 +210,20 @@ def test_the_settings_of_a_topic_that_was_altered_count(
     alter_topic(source_cluster.bootstrap, topic_name, {"segment.ms": "1234567"})
     world.look(topic_name)
     assert _settings_of(world, world.remote(topic_name)) == {"cleanup.policy": "compact", "segment.ms": "1234567"}
+
+
+def test_a_topic_named_as_if_it_came_from_the_target_is_told_unless_something_does(
+    world: World, source_cluster: ClusterOfBrokers, topic_name: str
+) -> None:
+    target = f"far-{world.alias}"
+    world.settings = replace(world.settings, flow=Flow(world.alias, target))
+    local = f"{target}.{topic_name}"
+    create_topic(source_cluster.bootstrap, local, 1)
+    found = world.look(f"{target}.*")
+    assert (places(found), kinds(found)) == ([], [(EventKind.TOPIC_NOT_CARRIED, local)])
+    assert "looks like it came from" in found.events[0].text
+    create_topic(source_cluster.bootstrap, plan_topic(target), 1)  # as a mirror of the other direction does
+    assert kinds(world.look(f"{target}.*")) == []
 
 
 def test_internal_topics_are_made_once(world: World) -> None:

@@ -84,8 +84,8 @@ def _values(bootstrap: str, topic: str, partition: int) -> list[bytes | None]:
     return [record.value for record in read_records(bootstrap, topic)[partition]]
 
 
-def _swapped(flow: FlowWithoutSpark, remote: TopicPartition) -> None:
-    """The partition and one of the other lane change places."""
+def _swapped(flow: FlowWithoutSpark, remote: TopicPartition) -> int:
+    """The partition and one of the other lane change places; returns the lane that has it now."""
     plan = flow.runtime._plan
     assert plan is not None
     lanes = [list(lane) for lane in plan.lanes]
@@ -97,6 +97,7 @@ def _swapped(flow: FlowWithoutSpark, remote: TopicPartition) -> None:
     lanes[1 - here].append(one)
     wanted = tuple(tuple(sorted(lane, key=lambda item: item.remote)) for lane in lanes)
     flow.call(flow.runtime._publish(lanes=wanted))
+    return 1 - here
 
 
 def test_new_topics_partitions_pauses_and_moves_inside_one_epoch(
@@ -137,7 +138,6 @@ def test_new_topics_partitions_pauses_and_moves_inside_one_epoch(
         moved = TopicPartition(remote, 1)
         numbers = 0
         for _ in range(4):
-            lane = flow.status.partitions[moved].lane if moved in flow.status.partitions else None
             write_values(source, f"{base}-a", [b"%d" % number for number in range(numbers, numbers + 5)], partition=1)
             numbers += 5
             wanted = [b"%d" % number for number in range(numbers)]
@@ -146,12 +146,8 @@ def test_new_topics_partitions_pauses_and_moves_inside_one_epoch(
             except Exception as error:
                 told = f"{_values(target, remote, 1)} of {numbers}; waiting {flow.status.waiting}; {flow.events}"
                 raise AssertionError(f"{told}\n{flow.log_text()}") from error
-            _swapped(flow, moved)
-            wait_for(
-                lambda: flow.status.partitions[moved].lane != lane,  # noqa: B023
-                "another lane to report it",
-                PATIENCE_S,
-            )
+            lane = _swapped(flow, moved)
+            wait_for(lambda: flow.status.partitions[moved].lane == lane, f"lane {lane} to report it", PATIENCE_S)  # noqa: B023
         latency_s_max = stream.latency_s_max(began)
 
     print(

@@ -206,7 +206,8 @@ def test_flows_side_by_side_fail_and_change_alone(
     properties = {
         "clusters": ", ".join((a, b, c, x, g, down, bad)),
         **{f"{alias}.bootstrap.servers": source for alias in (a, c, x)},
-        **{f"{alias}.bootstrap.servers": target for alias in (b, bad)},
+        f"{b}.bootstrap.servers": target,
+        f"{bad}.bootstrap.servers": "127.0.0.1:2",
         f"{g}.bootstrap.servers": guarded.bootstrap,
         f"{down}.bootstrap.servers": NOBODY,
         f"{a}->{b}.enabled": "true",

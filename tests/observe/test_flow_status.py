@@ -35,7 +35,7 @@ def status(clock: Clock) -> FlowStatus:
     """A flow of two lanes whose driver leads generation 7 and has planned one topic."""
     made = FlowStatus("east->west", lanes_expected=2, topics="orders.*", clock=clock)
     made.begin(7)
-    made.follow_plan([ORDERS], ())
+    made.follow_plan([[ORDERS]], ())
     made.matched = 1
     made.run()
     return made
@@ -171,7 +171,7 @@ def test_waiting_partitions_and_events_degrade(status: FlowStatus) -> None:
 
 def test_no_topic_matches(status: FlowStatus) -> None:
     _all_report(status, partitions=0)
-    status.follow_plan([], ())
+    status.follow_plan([[]], ())
     status.matched = 0
     assert status.verdict == "idle"
     assert status.notices == ["topics=orders.* matches no topic on the source"]
@@ -179,7 +179,7 @@ def test_no_topic_matches(status: FlowStatus) -> None:
 
 def test_topics_that_match_and_are_refused_are_not_idle(status: FlowStatus) -> None:
     _all_report(status, partitions=0)
-    status.follow_plan([], ())
+    status.follow_plan([[]], ())
     _say(status, Event(EventKind.TOPIC_REFUSED, "no", "east.orders"))
     assert status.verdict == "degraded"
 
@@ -187,7 +187,7 @@ def test_topics_that_match_and_are_refused_are_not_idle(status: FlowStatus) -> N
 @pytest.mark.parametrize("paused", [["*"], ["east.orders"], ["east.orders", "east.other"]])
 def test_everything_paused(status: FlowStatus, paused: list[str]) -> None:
     _all_report(status)
-    status.follow_plan([ORDERS], paused)
+    status.follow_plan([[ORDERS]], paused)
     assert status.verdict == "paused"
     [notice] = status.notices
     assert notice.startswith("paused: ")
@@ -195,14 +195,14 @@ def test_everything_paused(status: FlowStatus, paused: list[str]) -> None:
 
 def test_something_paused_is_told_and_the_rest_is_running(status: FlowStatus) -> None:
     _all_report(status)
-    status.follow_plan([ORDERS, TopicPartition("east.clicks", 0)], ["east.orders"])
+    status.follow_plan([[ORDERS, TopicPartition("east.clicks", 0)]], ["east.orders"])
     assert status.verdict == "running"
     assert status.notices == ["paused: east.orders"]
 
 
 def test_a_pause_does_not_hide_a_silent_lane_or_a_failure(status: FlowStatus, clock: Clock) -> None:
     _all_report(status)
-    status.follow_plan([ORDERS], ["*"])
+    status.follow_plan([[ORDERS]], ["*"])
     status.fail("refreshing topics", "away")
     assert status.verdict == "degraded"
     clock.now += LANE_SILENT_S + 1
@@ -254,6 +254,21 @@ def test_records_of_another_kind_are_no_news(status: FlowStatus, key: bytes) -> 
 # -- numbers -----------------------------------------------------------------------------------------------------------
 
 
+def test_a_late_report_of_the_lane_that_gave_a_partition_away_only_counts(status: FlowStatus) -> None:
+    status.fold(*_report(0, moved=[_moved(records=10)]))
+    status.follow_plan([[], [ORDERS]], ())
+    status.fold(*_report(0, moved=[_moved(records=12)]))
+    assert (status.records, status.partitions[ORDERS].lane) == (12, 0)  # it still carries what it had begun
+    status.fold(*_report(1, moved=[_moved(records=0)]))
+    status.fold(*_report(0, moved=[_moved(records=15)]))
+    assert (status.records, status.partitions[ORDERS].lane) == (15, 1)
+    status.fold(*_report(1, moved=[_moved(records=5)]))
+    assert (status.records, status.partitions[ORDERS].records) == (20, 5)
+    status.follow_plan([[], []], ())
+    status.fold(*_report(1, moved=[_moved(records=9)]))
+    assert (status.records, dict(status.partitions)) == (20, {})
+
+
 def test_counters_begin_at_nought_in_each_attempt(status: FlowStatus) -> None:
     status.fold(*_report(0, moved=[_moved(records=10)]))
     status.fold(*_report(0, moved=[_moved(records=15)]))
@@ -266,7 +281,7 @@ def test_counters_begin_at_nought_in_each_attempt(status: FlowStatus) -> None:
 def test_a_partition_off_the_plan_has_no_lag(status: FlowStatus) -> None:
     status.fold(*_report(0, moved=[_moved(high=100)]))
     assert status.lag_records == 90
-    status.follow_plan([], ())
+    status.follow_plan([[]], ())
     assert status.lag_records == 0
     status.fold(*_report(0, moved=[_moved(high=100)]))
     assert (status.lag_records, status.records) == (0, 10)
@@ -274,7 +289,7 @@ def test_a_partition_off_the_plan_has_no_lag(status: FlowStatus) -> None:
 
 def test_latency_is_that_of_partitions_that_move(status: FlowStatus, clock: Clock) -> None:
     other = TopicPartition("east.orders", 1)
-    status.follow_plan([ORDERS, other], ())
+    status.follow_plan([[ORDERS, other]], ())
     assert status.latency_ms is None
     status.fold(*_report(0, moved=[_moved(latency_ms=900)]))
     clock.now += MOVED_WINDOW_S / 2
@@ -290,7 +305,7 @@ def test_latency_is_that_of_partitions_that_move(status: FlowStatus, clock: Cloc
 
 def test_old_records_have_an_age_and_no_latency(status: FlowStatus) -> None:
     other = TopicPartition("east.orders", 1)
-    status.follow_plan([ORDERS, other], ())
+    status.follow_plan([[ORDERS, other]], ())
     status.fold(*_report(0, moved=[_moved(latency_ms=3 * HOUR_MS)]))
     assert status.latency_ms is None
     assert status.record_age_ms == 3 * HOUR_MS

@@ -25,6 +25,7 @@ from mirrorspark.config.key_rules import check_rules
 from mirrorspark.config.levels import Effective, Levels
 from mirrorspark.config.properties_syntax import repeats
 from mirrorspark.config.providers import resolve
+from mirrorspark.config.target_aliases import check_target_aliases
 from mirrorspark.errors import SettingsError
 from mirrorspark.names import Flow
 from mirrorspark.settings import FlowSettings
@@ -106,6 +107,7 @@ def deployment_of(
     # All flows: another process may run what this one leaves out.
     check_loops(enabled, findings)
     check_shared_topics(enabled, findings)
+    check_target_aliases([_as_instance(one) for one in enabled], findings)
     here = [one for one in built.values() if not targets or one.settings.flow.target in targets]
     _check_any(here, aliases, findings)
     refused = take_flow_faults(list(built.values()), here, findings) if apart else {}

@@ -16,9 +16,10 @@ from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.keyed_topic import KeyedTopic
 from mirrorspark.cluster.topic_configs import describe_configs
 from mirrorspark.control.acl_sync import ACLS_KEY, AclLook, look_at_acls, parse_granted
+from mirrorspark.control.cluster_snapshot import inflows_of, seen
 from mirrorspark.control.config_sync import Drift, differences
+from mirrorspark.control.ending import end_tasks
 from mirrorspark.control.flow_runtime import reach_cluster, read_plan
-from mirrorspark.control.reconcile import inflows_of, seen
 from mirrorspark.names import TopicAcl
 from mirrorspark.offsets.internal_topics import PLAN_KEY, plan_topic
 from mirrorspark.plan.config_rules import SettingChange
@@ -87,11 +88,20 @@ async def dry_run(settings: FlowSettings) -> DryRun:
     source = ClusterClient(settings.source, f"mirrorspark|{settings.flow}|plan")
     target = ClusterClient(settings.target, f"mirrorspark|{settings.flow}|plan")
     try:
-        await asyncio.gather(reach_cluster(source), reach_cluster(target))
+        await _reach(source, target)
         return await _look(settings, source, target)
     finally:
         source.close()
         target.close()
+
+
+async def _reach(*clients: ClusterClient) -> None:
+    """The first one that fails is enough."""
+    tries = [asyncio.ensure_future(reach_cluster(client)) for client in clients]
+    try:
+        await asyncio.gather(*tries)
+    finally:
+        await end_tasks(tries)
 
 
 async def _look(settings: FlowSettings, source: ClusterClient, target: ClusterClient) -> DryRun:
@@ -110,7 +120,8 @@ async def _look(settings: FlowSettings, source: ClusterClient, target: ClusterCl
     if not settings.topic_sync.acls_enabled:
         result.notices.append("ACLs are not synced: sync.topic.acls.enabled=false")
     else:
-        result.acls = await look_at_acls(source, target, rules, remote_names, published.granted)
+        mirrored = [one.topic for one in actions if one.kind in (*IN_PLACE, ActionKind.CREATE)]
+        result.acls = await look_at_acls(source, target, rules, mirrored, published.granted)
         result.notices += [result.acls.notice] if result.acls.notice else []
         result.notices += [f"cluster {who} does not show its ACLs: {why}" for who, why in result.acls.refused.items()]
     if not settings.topic_sync.refresh_enabled:

@@ -104,7 +104,7 @@ class FlowOnTarget:
             return
         self.status.lanes_expected = len(plan.lanes)
         self.status.begin(plan.owner.generation, waited_s=LANE_START_S)
-        self.status.follow_plan((one.remote for one in self.assignments), plan.paused)
+        self.status.follow_plan(([one.remote for one in lane] for lane in plan.lanes), plan.paused)
         self.status.matched = len({one.source.topic for one in self.assignments})
         self.status.state = "running"
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import random
 import socket
 import time
 import uuid
@@ -344,14 +345,14 @@ class FlowRuntime:
             if settings.topic_sync.configs_enabled:
                 work = partial(self._topic_sync.sync_configs, settings, self._carried)
                 await self._patiently(SYNCING_CONFIGS, work)
-            await self._pause_for(settings.topic_sync.configs_interval_s, settings)
+            await self._pause_for(_about(settings.topic_sync.configs_interval_s), settings)
 
     async def _sync_acls(self) -> None:
         while True:
             settings = self.settings
             if settings.topic_sync.acls_enabled:
                 await self._patiently(SYNCING_ACLS, partial(self._topic_sync.sync_acls, settings, self._carried))
-            await self._pause_for(settings.topic_sync.acls_interval_s, settings)
+            await self._pause_for(_about(settings.topic_sync.acls_interval_s), settings)
 
     async def _pause_for(self, interval_s: float, settings: FlowSettings) -> None:
         """Until the job's next turn; at once when there are other settings than those of its last one."""
@@ -414,7 +415,7 @@ class FlowRuntime:
             wait_s = STOPPING_PLAN_S_MAX if stopping else PLAN_S_MAX
             await self._plans.append([(PLAN_KEY, plan.to_json())], Deadline(wait_s))
             self._plan = plan
-            self.status.follow_plan((one.remote for lane in plan.lanes for one in lane), plan.paused)
+            self.status.follow_plan(([one.remote for one in lane] for lane in plan.lanes), plan.paused)
 
     async def _watch_query(self) -> None:
         """A query that ends by itself is started again, with longer pauses each time until it has run well."""
@@ -444,6 +445,11 @@ def _look_at(query: Query) -> tuple[bool, str | None]:
     """Whether it runs, and if not, why. In a thread: a JVM that hangs must not hold up the driver."""
     is_active = query.active
     return is_active, None if is_active else query.failure
+
+
+def _about(interval_s: float) -> float:
+    """Up to a tenth more or less: two flows that copy from each other must not go on swapping in step."""
+    return interval_s * random.uniform(0.9, 1.1)
 
 
 def read_plan(raw: bytes) -> Plan:

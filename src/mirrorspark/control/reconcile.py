@@ -7,15 +7,14 @@ let go of it: a remote topic that vanished is made anew then, the copy of a dele
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from mirrorspark.cluster.broker_errors import ErrorCode
 from mirrorspark.cluster.cluster_admin import NewTopic, create_topics, delete_topics, grow_topics
-from mirrorspark.cluster.cluster_client import ClusterClient, TopicMetadata
-from mirrorspark.cluster.deadline import Deadline
+from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.topic_configs import describe_configs
+from mirrorspark.control.cluster_snapshot import await_visible, inflows_of, seen
 from mirrorspark.errors import BrokerError, ClusterError
 from mirrorspark.events import Event, EventKind
 from mirrorspark.names import TopicPartition
@@ -31,10 +30,8 @@ from mirrorspark.plan.lanes import Assignment
 from mirrorspark.plan.topic_filter import Refusal
 from mirrorspark.settings import FlowSettings
 
-__all__ = ["Reconciled", "Reconciler", "ensure_internal_topics", "inflows_of", "seen"]
+__all__ = ["Reconciled", "Reconciler", "ensure_internal_topics"]
 
-VISIBLE_TIMEOUT_S = 5.0
-VISIBLE_POLL_S, VISIBLE_POLL_S_MAX = 0.05, 0.5
 NAMES_TOLD_MAX = 5
 MADE_ANEW = (Reason.TARGET_TOPIC_DELETED, Reason.TARGET_TOPIC_RECREATED)
 COMPACT = {"cleanup.policy": "compact"}
@@ -51,20 +48,6 @@ class Reconciled:
     matched: int = 0
     unfinished: str = ""
     """What a quota or a moving controller holds up; the next pass goes on with it."""
-
-
-def seen(topics: Iterable[TopicMetadata]) -> dict[str, SeenTopic]:
-    """A cluster's answer as ``plan`` takes it."""
-    return {
-        one.name: SeenTopic(
-            one.name,
-            len(one.partitions),
-            one.topic_id.hex() if any(one.topic_id) else "",
-            one.internal,
-            one.error_code,
-        )
-        for one in topics
-    }
 
 
 async def ensure_internal_topics(target: ClusterClient, settings: FlowSettings) -> None:
@@ -87,13 +70,6 @@ async def ensure_internal_topics(target: ClusterClient, settings: FlowSettings) 
                 f"cluster {target.alias}: internal topics cannot be made: " + "; ".join(map(str, refused.values()))
             )
         await target.refresh(names)
-
-
-def inflows_of(there: Container[str], settings: FlowSettings) -> frozenset[str]:
-    """The target's alias, if it is mirrored into the source: a mirror of that direction left its own topics there."""
-    target = settings.flow.target
-    traces = (plan_topic(target), progress_topic(target), f"{target}.checkpoints.internal", f"{target}.heartbeats")
-    return frozenset({target}) if any(name in there for name in traces) else frozenset()
 
 
 class Reconciler:
@@ -147,7 +123,7 @@ class _Pass:
             missing += [one for one in actions if one.reason == Reason.TARGET_TOPIC_DELETED]
         changed = await self._create(missing)
         changed |= await self._grow([one for one in actions if one.kind is ActionKind.GROW])
-        remote |= await _await_visible(self._target, changed)
+        remote |= await await_visible(self._target, changed)
         vanished |= {one.remote for one in actions if one.reason in MADE_ANEW}
         self._list(actions, there, remote, vanished)
         self._tell(actions)
@@ -297,20 +273,3 @@ def _assignments(topic: SeenTopic, remote: SeenTopic, is_remade: bool) -> list[A
 def _is_still(copy: Assignment, remote: SeenTopic | None) -> bool:
     """Whether the remote topic is the one that was carried, and not another of that name."""
     return remote is not None and copy.remote_id in ("", remote.topic_id)
-
-
-async def _await_visible(target: ClusterClient, counts: Mapping[str, int]) -> dict[str, SeenTopic]:
-    """Brokers list a topic a moment after it was made: wait for that moment rather than for the next refresh."""
-    found: dict[str, SeenTopic] = {}
-    deadline = Deadline(VISIBLE_TIMEOUT_S)
-    pause_s = VISIBLE_POLL_S
-    while missing := sorted(counts.keys() - found.keys()):
-        for topic in seen(await target.refresh(missing)).values():
-            if topic.error_code == 0 and topic.partitions >= counts[topic.name]:
-                found[topic.name] = topic
-        if deadline.passed:
-            break
-        if len(found) < len(counts):
-            await asyncio.sleep(pause_s)
-            pause_s = min(pause_s * 2, VISIBLE_POLL_S_MAX)
-    return found

@@ -100,6 +100,9 @@ class FlowStatus:
     _since: float = 0.0
     _rates: deque[tuple[float, int, int]] = field(default_factory=lambda: deque(maxlen=256))
     _bytes_before: dict[TopicPartition, tuple[float, int]] = field(default_factory=dict)
+    _owners: dict[TopicPartition, int] = field(default_factory=dict)
+    _counted: dict[tuple[int, TopicPartition], tuple[int, int, int]] = field(default_factory=dict)
+    """By lane and partition: the attempt's beginning, and what its reports counted so far in records and bytes."""
 
     # -- what the one who leads says --------------------------------------------------------------------------------
 
@@ -111,17 +114,22 @@ class FlowStatus:
         self.partitions.clear()
         self._rates.clear()
         self._bytes_before.clear()
+        self._counted.clear()
 
     def run(self) -> None:
         """The lanes have been started."""
         self.state = "running"
         self._since = self.clock()
 
-    def follow_plan(self, planned: Iterable[TopicPartition], paused: Iterable[str]) -> None:
-        self.planned = frozenset(planned)
+    def follow_plan(self, lanes: Iterable[Iterable[TopicPartition]], paused: Iterable[str]) -> None:
+        """The newest plan: remote partitions by lane."""
+        self._owners = {at: index for index, lane in enumerate(lanes) for at in lane}
+        self.planned = frozenset(self._owners)
         self.paused = frozenset(paused)
         for gone in self.partitions.keys() - self.planned:
             del self.partitions[gone]
+        for counter in [counter for counter in self._counted if counter[1] not in self.planned]:
+            del self._counted[counter]
 
     def fail(self, job: str, text: str) -> None:
         self.failures[job] = text
@@ -174,8 +182,6 @@ class FlowStatus:
             return
         now = self.clock()
         index = report["lane"]
-        before = self.lanes.get(index)
-        new_attempt = before is None or before.since_ms != report["since_ms"]
         self.lanes[index] = LaneStatus(
             report["state"],
             report["since_ms"],
@@ -190,19 +196,27 @@ class FlowStatus:
             at = TopicPartition(topic, partition)
             if self.planned is not None and at not in self.planned:
                 continue  # the last word of a partition that was taken off the plan
-            known = self.partitions.get(at) or PartitionStatus()
-            # Counters begin at nought in each attempt of a lane.
-            restarted = new_attempt or known.lane != index or records < known.records
-            moved = records - (0 if restarted else known.records)
-            moved_at = known.moved_at
-            if moved > 0 and fresh:
+            known = self.partitions.get(at)
+            moved_at = known.moved_at if known else float("-inf")
+            if self._count(index, at, report["since_ms"], records, size) and fresh:
                 moved_at = self.last_append_at = now
-            self.records += moved
-            self.bytes_carried += size - (0 if restarted else known.bytes)
+            if known and known.lane != index and known.lane == self._owners.get(at):
+                known.moved_at = moved_at
+                continue  # the last word of a lane that gave the partition away; its new lane has spoken already
             self.partitions[at] = PartitionStatus(
                 upstream, downstream, high, records, size, latency, state, index, moved_at
             )
         self._rates.append((now, self.records, self.bytes_carried))
+
+    def _count(self, lane: int, at: TopicPartition, since_ms: int, records: int, size: int) -> bool:
+        """Add what is new in a lane's counters, which begin at nought in each attempt; whether anything is."""
+        attempt, records_before, size_before = self._counted.get((lane, at), (since_ms, 0, 0))
+        if attempt != since_ms or records < records_before:
+            records_before = size_before = 0
+        self._counted[lane, at] = (since_ms, records, size)
+        self.records += records - records_before
+        self.bytes_carried += size - size_before
+        return records > records_before
 
     # -- numbers ----------------------------------------------------------------------------------------------------
 
