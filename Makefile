@@ -44,7 +44,7 @@ chaos: install  ## the long run of seeded kills (SEED=…)
 
 docs: install  ## regenerate the reference pages
 	mkdir -p docs/reference
-	$(BIN)/python -m typer mirrorspark.__main__ utils docs --name mirrorspark --output docs/reference/cli.md
+	$(BIN)/python -c 'from mirrorspark.__main__ import command_reference; print(command_reference(), end="")' > docs/reference/cli.md
 	$(BIN)/python -m mirrorspark.config.reference_page docs/reference/settings.md
 
 ci:  ## what CI runs

@@ -42,8 +42,10 @@ def version() -> None:
 
 
 def add_lab_commands() -> None:
-    """The lab's verbs, where its extra (brokers, ordinary clients) is installed."""
+    """The lab's verbs, where its extra (brokers, ordinary clients) is installed. Once is enough."""
     if importlib.util.find_spec("confluent_kafka") is None or importlib.util.find_spec("psutil") is None:
+        return
+    if any(group.name == "bench" for group in app.registered_groups):
         return
     from mirrorspark.lab.command.bench import bench
     from mirrorspark.lab.command.chaos import chaos
@@ -54,6 +56,16 @@ def add_lab_commands() -> None:
     app.command()(chaos)
     app.command()(positions)
     app.add_typer(bench, name="bench")
+
+
+def command_reference() -> str:
+    """The page docs/reference/cli.md, with the lab's verbs; for ``make docs`` and the test that holds the page."""
+    from typer.cli import get_docs_for_click
+
+    add_lab_commands()
+    command = typer.main.get_command(app)
+    pages = get_docs_for_click(obj=command, ctx=typer.Context(command), name="mirrorspark")
+    return f"{pages.strip()}\n"
 
 
 def main() -> None:

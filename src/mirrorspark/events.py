@@ -22,6 +22,7 @@ class EventKind:
     APPEND_REFUSED = "append.refused"  # the target refuses a batch for another reason
     FETCH_REFUSED = "fetch.refused"  # the source refuses to give a partition's data
     FOREIGN_RECORDS = "foreign.records"  # somebody else wrote into the remote topic
+    TAKEOVER_UNPROVED = "takeover.unproved"  # taken over from MirrorMaker 2 by its word alone
     POSITION_LOST = "position.lost"  # no position and no ledger, yet the target is not empty
     NO_FENCE = "fence.unavailable"  # the target forbids transactional ids: at least once
     TOPIC_REFUSED = "topic.refused"  # a cluster refuses to describe, create or grow a topic
@@ -38,6 +39,8 @@ class EventKind:
         "offset.syncs.refused"  # a cluster does not take the offset syncs; nothing of ours needs them
     )
     INTERNAL_RECORD_DAMAGED = "internal.record.damaged"  # records of a mirror's own topics that cannot be read
+    PARITY_LOST = "parity.lost"  # offsets=identical: from here on a record lies at another offset than on the source
+    PARITY_REFUSED = "parity.refused"  # offsets=identical cannot be had for this topic or partition from the start
     LANE_FAILED = "lane.failed"  # a lane's attempt ended by an error that does not pass by itself
     EDIT_REFUSED = "edit.refused"  # the file was edited and is wrong; the mirror goes on with what it had
 

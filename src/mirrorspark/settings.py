@@ -11,7 +11,17 @@ from dataclasses import dataclass, field
 from mirrorspark.errors import SettingsError
 from mirrorspark.names import Flow
 
-__all__ = ["ClusterSettings", "FlowSettings", "GroupSync", "Heartbeats", "Limits", "Naming", "Policies", "TopicSync"]
+__all__ = [
+    "ClusterSettings",
+    "ConnectNames",
+    "FlowSettings",
+    "GroupSync",
+    "Heartbeats",
+    "Limits",
+    "Naming",
+    "Policies",
+    "TopicSync",
+]
 
 CONFIG_PROPERTIES_EXCLUDE = (
     r"follower\.replication\.throttled\.replicas, leader\.replication\.throttled\.replicas, "
@@ -91,6 +101,20 @@ class Policies:
     """``keep`` the copy, or ``delete`` it (never more than ``Limits.topic_deletions_max`` in one pass)."""
     on_target_topic_deleted: str = "recreate"
     """``recreate`` and go on where the flow stands, or ``remirror`` all that the source has."""
+    on_mirror_maker_running: str = "fail"
+    """``fail``: a flow that MirrorMaker 2 is carrying is not started; ``continue``: beside it, all records twice."""
+
+
+@dataclass(frozen=True)
+class ConnectNames:
+    """What MirrorMaker 2 calls its own things on the target: a flow is taken over from there, and handed back there."""
+
+    offsets_topic: str = ""
+    """Where Connect keeps the source offsets; "" for a dedicated MirrorMaker 2's, after the source's alias."""
+    status_topic: str = ""
+    group: str = ""
+    connector: str = "MirrorSourceConnector"
+    """The source connector's name: dedicated MirrorMaker 2 uses the class name, Connect whatever it was given."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +192,8 @@ class FlowSettings:
     start_at_latest: bool = False
     start_before_spark: bool = True
     """Whether lanes outside of Spark carry while it starts (``pipeline.bridge``)."""
+    offsets: str = "translated"
+    """``translated`` by the ledger, or ``identical``: each record at its own offset on the target too."""
     client_rack: str = ""
     aliases: tuple[str, ...] = ()
     """Other clusters of the deployment whose names contain the separator, so that topics from there are recognised."""
@@ -177,13 +203,19 @@ class FlowSettings:
     heartbeats: Heartbeats = field(default_factory=Heartbeats)
     limits: Limits = field(default_factory=Limits)
     policies: Policies = field(default_factory=Policies)
+    connect: ConnectNames = field(default_factory=ConnectNames)
     enabled: bool = True
     """False: heartbeats only, as MirrorMaker 2 has it for every pair of clusters unless told otherwise."""
 
     @property
     def starts_before_spark(self) -> bool:
-        """Not with transactions: Spark's lane would abort what a living lane has just begun, and send it a second time."""
-        return self.start_before_spark and not self.transactions
+        """Not with transactions: Spark's lane would abort what a living lane has just begun, and send it a second time.
+        Nor with identical offsets: the marker by which Spark's lane shuts out a living one would take an offset."""
+        return self.start_before_spark and not self.transactions and not self.identical_offsets
+
+    @property
+    def identical_offsets(self) -> bool:
+        return self.offsets == "identical"
 
     @property
     def keeps_names(self) -> bool:

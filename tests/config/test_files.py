@@ -21,6 +21,7 @@ LOADS = {
     "aggregation_same_names": ["eu->hub", "us->hub", "ap->hub"],
     "chain_custom_separator": ["edge->region", "region->central"],
     "scram_over_tls": ["a->b"],
+    "heartbeats_only": [],
 }
 """File -> flows that carry records."""
 
@@ -28,7 +29,6 @@ REFUSED = {
     "seed_kafka_to_event_streams": {
         10: "target.sasl.jaas.config: it does not end with ';'; if it goes on in the next line",
         11: "username: no key of a mirror; if it belongs to the line before, end that line with a backslash",
-        15: "internal.topic.replication.factor: not known",
     },
     "seed_connect_worker": {0: "a Kafka Connect worker's file, which names no flow; give it together with"},
     "jks_stores": {0: "a.ssl.truststore.type: /etc/kafka/truststore.jks: only PEM stores are read so far"},
@@ -52,7 +52,6 @@ REFUSED = {
         6: "a->b.transforms.route.type: ",
         7: "a->b.transforms.route.topic.format: cannot be honoured",
     },
-    "heartbeats_only": {0: "a->b.enabled: no flow is enabled"},
 }
 """File -> line -> what is said of it; 0 for what is missing."""
 
@@ -147,3 +146,18 @@ def test_a_key_given_twice_is_told(tmp_path: Path) -> None:
     [remark] = [one for one in deployment.remarks if one.kind == "warning"]
     assert str(remark) == f"{path}:18: replication.factor: given twice; this one counts, not {path}:10"
     assert deployment.flows[0].replication_factor == 2
+
+
+def test_the_first_seeds_factor_of_internal_topics_is_answered_with_the_keys_that_count() -> None:
+    deployment = _load("seed_kafka_to_event_streams_mended")
+    [note] = [one for one in deployment.remarks if one.key == "internal.topic.replication.factor"]
+    assert note.kind == "note"
+    for name in ("offset-syncs", "checkpoints", "heartbeats"):
+        assert f"{name}.topic.replication.factor" in note.text
+
+
+def test_heartbeats_only_is_what_mirror_maker_does_with_it_and_it_is_told() -> None:
+    deployment = _load("heartbeats_only")
+    assert [str(one.flow) for one in deployment.heartbeats_only] == ["a->b", "b->a"]
+    [remark] = deployment.remarks
+    assert (remark.kind, remark.key) == ("warning", "a->b.enabled")

@@ -116,13 +116,25 @@ def test_an_unknown_alias_in_the_clusters_option() -> None:
 
 @pytest.mark.parametrize("enabled", [{}, {"east->west.enabled": "false"}])
 def test_a_file_without_an_enabled_flow(enabled: dict[str, str]) -> None:
+    """MirrorMaker 2 writes heartbeats for every pair then, and does not start where those are off."""
     properties = {key: value for key, value in BASE.items() if "->" not in key} | enabled
-    error = _refused(properties)
-    assert "east->west.enabled" in str(error)
+    deployment = parse_deployment(properties)
+    assert deployment.flows == []
+    assert [str(one.flow) for one in deployment.heartbeats_only] == ["east->west", "west->east"]
+    [told] = [str(one) for one in deployment.remarks if one.kind == "warning"]
+    assert told == (
+        "east->west.enabled: no flow is enabled: only heartbeats are written (east->west, west->east); to carry records "
+        "set e.g. east->west.enabled = true"
+    )
+    error = _refused({**properties, "emit.heartbeats.enabled": "false"})
+    assert str(error) == "east->west.enabled: no flow is enabled; set e.g. east->west.enabled = true"
 
 
 def test_no_flow_into_the_chosen_cluster() -> None:
-    assert "no flow is enabled" in str(_refused(BASE, "east"))
+    deployment = parse_deployment(BASE, ["east"])
+    assert (deployment.flows, [str(one.flow) for one in deployment.heartbeats_only]) == ([], ["west->east"])
+    assert "only heartbeats are written (west->east)" in deployment.warnings[-1]
+    assert "no flow is enabled" in str(_refused({**BASE, "emit.heartbeats.enabled": "false"}, "east"))
 
 
 @pytest.mark.parametrize(
@@ -321,7 +333,7 @@ def test_secrets_never_appear_in_a_repr_or_a_warning() -> None:
     [
         {"tasks.max": "x"},
         {"east->west.enabled": "x"},
-        {"east->west.enabled": "false"},
+        {"east->west.enabled": "false", "emit.heartbeats.enabled": "false"},
         {"east.bootstrap.servers": "x"},
         {"replication.policy.class": "x"},
         {"clusters": "east, west, north"},

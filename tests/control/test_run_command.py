@@ -45,7 +45,7 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / FILE
     aliases = ["a", "b", "c"]
     lines = [f"clusters = {', '.join(aliases)}"]
-    lines += [f"{alias}.bootstrap.servers = h:1" for alias in aliases]
+    lines += [f"{alias}.bootstrap.servers = {alias}:1" for alias in aliases]
     lines += [f"{one}->{other}.enabled = true" for one in aliases for other in aliases if one != other]
     path.write_text("\n".join(lines))
     return path

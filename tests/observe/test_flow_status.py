@@ -75,6 +75,14 @@ def test_what_was_skipped_since_a_mirror_wrote_it_is_counted(status: FlowStatus)
     assert status.records_skipped_by_origin == 0
     _all_report(status, skipped_by_origin={"west->east": [2, 30], "north->east": [1, 4]})
     assert status.records_skipped_by_origin == 2 * 34
+    assert status.skipped_by_origin == {
+        "north->east": {"batches": 2, "records": 8},
+        "west->east": {"batches": 4, "records": 60},
+    }
+    assert words_of_skipped(status.skipped_by_origin) == [
+        "skipped by origin: 8 records in 2 batches that north->east had written",
+        "skipped by origin: 60 records in 4 batches that west->east had written",
+    ]
     assert status.lanes[1].skipped_by_origin["west->east"] == [2, 30]
     assert status.verdict == "running"
 

@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "offsets": ("wire", "names", "errors", "settings"),
     "pipeline": ("wire", "cluster", "plan", "offsets", "observe.metric_catalogue", *WORDS),
     "observe": ("names", "settings", "errors", "events"),
-    "config": ("plan", "cluster.security", *WORDS),
+    "config": ("plan", "cluster.security", "cluster.jaas", *WORDS),
     "control": ("wire", "cluster", "plan", "offsets", "pipeline", "observe", "config", *WORDS),
     "lab": ("wire", "cluster", "plan", "offsets", "pipeline", "observe", "config", "control", *WORDS),
     "__main__": ("control", "lab", *WORDS),

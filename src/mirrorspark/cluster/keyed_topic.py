@@ -115,7 +115,8 @@ class KeyedTopic:
     async def read_all(self, deadline: Deadline) -> dict[bytes, bytes | None]:
         """The newest value of each key, from the log's start to its end as of now; ``follow`` goes on from there."""
         newest: dict[bytes, bytes | None] = {}
-        for partition in range(self.partitions):
+
+        async def read_one(partition: int) -> None:
             at = TopicPartition(self.topic, partition)
             self._next[partition] = await list_offset(self._client, at, EARLIEST, deadline)
             while True:
@@ -123,6 +124,14 @@ class KeyedTopic:
                 newest.update(entries)
                 if caught_up:
                     break
+
+        readers = [asyncio.ensure_future(read_one(partition)) for partition in range(self.partitions)]
+        try:
+            await asyncio.gather(*readers)
+        finally:
+            for reader in readers:
+                reader.cancel()
+            await asyncio.gather(*readers, return_exceptions=True)
         return newest
 
     async def catch_up(self, deadline: Deadline) -> list[Entry]:

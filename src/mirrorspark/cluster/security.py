@@ -5,7 +5,6 @@ Reads Kafka's own client property names. The mechanisms are kafka-python's. No s
 
 from __future__ import annotations
 
-import re
 import socket
 import ssl
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
+from mirrorspark.cluster.jaas import parse_jaas
 from mirrorspark.errors import AuthenticationFailed, SettingsError
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["Security"]
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-_JAAS_OPTION = re.compile(r"""(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s;]+))""")
 
 
 class Security:
@@ -104,12 +103,10 @@ def _only_pem(properties: Mapping[str, str], key: str, location: str) -> None:
 
 
 def _credentials(properties: Mapping[str, str]) -> dict[str, str]:
-    options = {
-        name: next(value for value in (double, single, bare) if value is not None)
-        for name, double, single, bare in (
-            match.group(1, 2, 3, 4) for match in _JAAS_OPTION.finditer(properties.get("sasl.jaas.config", ""))
-        )
-    }
+    try:
+        options = parse_jaas(properties.get("sasl.jaas.config", "")).options
+    except ValueError as error:
+        raise SettingsError(f"sasl.jaas.config: {error} (its text is not shown)", key="sasl.jaas.config") from None
     if "username" not in options or "password" not in options:
         raise SettingsError(
             'sasl.jaas.config: no username="…" and password="…" found in it (its text is not shown)',

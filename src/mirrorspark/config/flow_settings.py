@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mirrorspark.config.catalogue import CLIENTS, PLAIN, SECURITY_NAMES
-from mirrorspark.config.definition import Definition
+from mirrorspark.config.definition import CHECKPOINT, Definition
 from mirrorspark.config.document import Document
 from mirrorspark.config.findings import Findings
 from mirrorspark.config.levels import Effective, Levels
@@ -52,13 +52,24 @@ def build_flow(flow: Flow, document: Document, raw: Document, findings: Findings
                 found = ask(name)
                 effective.append(found)
                 settings = _applied(settings, definition, found, findings)
+    settings = _without_checkpoints_if_off(settings, levels, effective)
     security = {"source": source.origins, "target": target.origins}
     return BuiltFlow(settings, tuple(effective), levels, security)
 
 
+def _without_checkpoints_if_off(settings: FlowSettings, levels: Levels, effective: list[Effective]) -> FlowSettings:
+    """Checkpoints and the groups' offsets are the checkpoint connector's, which can be off by itself."""
+    found = levels.plain(PLAIN["enabled"], CHECKPOINT)
+    if not settings.enabled or (found.value or "").strip().lower() != "false":
+        return settings
+    effective.append(replace(found, name=f"{CHECKPOINT}.enabled"))
+    return replace(settings, group_sync=replace(settings.group_sync, checkpoints_enabled=False, offsets_enabled=False))
+
+
 def check_clusters(flow: BuiltFlow, findings: Findings) -> None:
-    """What the flow's clusters need to be reached, the network aside."""
-    for side, cluster in (("source", flow.settings.source), ("target", flow.settings.target)):
+    """What the flow's clusters need to be reached, the network aside. Heartbeats need the target alone."""
+    sides = (("source", flow.settings.source), ("target", flow.settings.target))
+    for side, cluster in sides if flow.settings.enabled else sides[1:]:
         check_security(cluster, flow.security[side], findings)
         _check_one_login(flow, side, findings)
 

@@ -27,6 +27,7 @@ def check_rules(built: BuiltFlow, document: Document, findings: Findings) -> Non
     _checkpoints(built, findings)
     _exactly_once(built, findings)
     _connectors_agree(built, findings)
+    _identical_offsets(built, findings)
     _acls(built, findings)
     _overruled(built, document, findings)
 
@@ -98,6 +99,24 @@ def _connectors_agree(built: BuiltFlow, findings: Findings) -> None:
         theirs = _asked(built, name, CHECKPOINT)
         if theirs.value != _asked(built, name, SOURCE).value and theirs.entry is not None:
             findings.warn(theirs.entry.key, f"not used; groups follow the topics that the {SOURCE} carries")
+
+
+def _identical_offsets(built: BuiltFlow, findings: Findings) -> None:
+    settings, key = built.settings, _key(_asked(built, "offsets"))
+    if not settings.identical_offsets:
+        return
+    if settings.transactions:
+        findings.error(
+            key,
+            f"identical offsets leave no room for transactions of the mirror's own, whose markers take offsets: remove this, "
+            f"or set {settings.flow.target}.exactly.once.source.support = disabled; records are carried exactly once without",
+        )
+    if settings.naming.policy == "same-name":
+        findings.error(
+            key,
+            "the policy same-name means topics to which both clusters' producers write, so that offsets must differ: remove "
+            "this, or use IdentityReplicationPolicy in one direction at a time",
+        )
 
 
 def _acls(built: BuiltFlow, findings: Findings) -> None:

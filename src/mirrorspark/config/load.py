@@ -12,9 +12,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mirrorspark.config.catalogue import PLAIN
+from mirrorspark.config.connect_names import with_connect_names
 from mirrorspark.config.document import Document, Entry
 from mirrorspark.config.findings import GIVEN, Findings, Remark
 from mirrorspark.config.flow_faults import take_flow_faults
+from mirrorspark.config.connector_switches import check_connector_switches
 from mirrorspark.config.flow_rules import check_loops, check_shared_topics
 from mirrorspark.config.flow_settings import BuiltFlow, build_flow, check_clusters
 from mirrorspark.config.forms.front_door import read_form_entries
@@ -96,9 +98,13 @@ def deployment_of(
     findings.raise_if_any()
     targets = _targets(clusters, aliases, findings)
     chosen = working_flows(document, aliases)
-    built = {flow: _knowing(build_flow(flow, document, raw, findings), aliases) for flow in chosen}
+    built = {
+        flow: with_connect_names(_knowing(build_flow(flow, document, raw, findings), aliases), document)
+        for flow in chosen
+    }
     enabled = [one for one in built.values() if one.settings.enabled]
     check_keys(document, aliases, [one.settings.flow for one in enabled], findings)
+    check_connector_switches(document, aliases, findings)
     for one in enabled:
         check_rules(one, document, findings)
         _check_instance(one, findings)
@@ -109,6 +115,9 @@ def deployment_of(
     check_shared_topics(enabled, findings)
     check_target_aliases([_as_instance(one) for one in enabled], findings)
     here = [one for one in built.values() if not targets or one.settings.flow.target in targets]
+    if check_stores and not any(one.settings.enabled for one in here):
+        for one in here:
+            check_clusters(one, findings)
     _check_any(here, aliases, findings)
     refused = take_flow_faults(list(built.values()), here, findings) if apart else {}
     findings.raise_if_any()
@@ -151,9 +160,16 @@ def _targets(clusters: Iterable[str], aliases: Sequence[str], findings: Findings
 
 
 def _check_any(here: Sequence[BuiltFlow], aliases: Sequence[str], findings: Findings) -> None:
-    if not any(one.settings.enabled for one in here) and not findings.errors:
-        key = f"{aliases[0]}->{aliases[-1]}.enabled"
+    """MirrorMaker 2 starts where there are heartbeats to write, and only there. Who forgot to enable a flow is told."""
+    if any(one.settings.enabled for one in here) or findings.errors:
+        return
+    key = f"{aliases[0]}->{aliases[-1]}.enabled"
+    if not here:
         findings.error(key, f"no flow is enabled; set e.g. {key} = true")
+        return
+    key = f"{here[0].settings.flow}.enabled"
+    pairs = ", ".join(str(one.settings.flow) for one in here)
+    findings.warn(key, f"no flow is enabled: only heartbeats are written ({pairs}); to carry records set e.g. {key} = true")
 
 
 def _knowing(built: BuiltFlow, aliases: Sequence[str]) -> BuiltFlow:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from mirrorspark.cluster.jaas import parse_jaas
 from mirrorspark.cluster.security import PROTOCOLS, Security
 from mirrorspark.config.findings import Findings
-from mirrorspark.config.jaas import parse_jaas
 from mirrorspark.config.levels import Effective
 from mirrorspark.errors import SettingsError
 from mirrorspark.settings import ClusterSettings

@@ -115,6 +115,11 @@ class FlowOnTarget:
             self.status.fail("reading the pause record", str(error))
 
     @property
+    def target(self) -> ClusterClient:
+        """For whoever has more to ask there."""
+        return self._target
+
+    @property
     def assignments(self) -> list[Assignment]:
         return [one for lane in self.plan.lanes for one in lane] if self.plan else []
 

@@ -25,9 +25,11 @@ from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.keyed_topic import KeyedTopic
 from mirrorspark.control.ending import end_tasks
 from mirrorspark.control.group_sync import SYNCING_GROUPS, GroupSyncJob
+from mirrorspark.control.mirror_maker_watch import check_no_mirror_maker
 from mirrorspark.control.offset_books import KEEPING_LEDGER, OffsetBooks, make_offset_syncs_topic
 from mirrorspark.control.pauses import PAUSE_KEY, parse_pauses
 from mirrorspark.control.reconcile import Reconciler, ensure_internal_topics
+from mirrorspark.control.takeover import take_over
 from mirrorspark.control.teller import Teller
 from mirrorspark.control.topic_sync import TopicSyncJobs
 from mirrorspark.errors import ClusterError, Fenced, MirrorError, SettingsError
@@ -156,6 +158,7 @@ class FlowRuntime:
 
     async def lead(self) -> None:
         """Take the flow over and have a first plan. Raises what a person must mend."""
+        await check_no_mirror_maker(self._target, self.settings)
         await ensure_internal_topics(self._target, self.settings)
         not_made = await make_offset_syncs_topic(self._source, self._target, self.settings)
         deadline = Deadline(LEAD_TIMEOUT_S)
@@ -168,7 +171,8 @@ class FlowRuntime:
         self._carried = [one for lane in before.lanes for one in lane] if before else []
         await self._claim(before, deadline)
         self.status.begin(self.generation)
-        await Teller(self._statuses, self.status).tell(not_made)
+        _, unproved = await take_over(self._source, self._target, self.settings)
+        await Teller(self._statuses, self.status).tell([*not_made, *unproved])
         await self._replan()
 
     async def _claim(self, before: Plan | None, deadline: Deadline) -> None:

@@ -1,8 +1,8 @@
 """Where the offsets of a source's groups lie on the target: the ledger as it grows, and the names.
 
 Topics that the flow mirrors go by its own ledger. Topics that came from the target (``west.orders`` on east, in the flow
-east->west) go back to their originals by the ledger of the flow that brought them, which lies on the source. Used by the
-group sync and by the commands; writes nothing.
+east->west) go back to their originals by the ledger of the flow that brought them, which lies on the source. Where both
+clusters have a topic under one name, both ledgers say together. Used by the group sync and by the commands; writes nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.keyed_topic import KeyedTopic
 from mirrorspark.cluster.log_reader import EARLIEST, list_offsets
+from mirrorspark.control.own_records import first_own_record
 from mirrorspark.errors import BrokerError
 from mirrorspark.names import Flow, TopicPartition
 from mirrorspark.offsets.internal_topics import ledger_topic
@@ -22,6 +23,7 @@ from mirrorspark.offsets.ledger import NO_TOPIC_ID
 from mirrorspark.offsets.ledger_store import LedgerStore
 from mirrorspark.offsets.translation import Reason, Translation, translate
 from mirrorspark.offsets.translation_back import translate_back
+from mirrorspark.offsets.translation_both_ways import translate_both_ways
 from mirrorspark.plan.desired_topics import TopicRules
 from mirrorspark.plan.topic_filter import Refusal
 from mirrorspark.settings import FlowSettings
@@ -54,6 +56,7 @@ class GroupTranslation:
         self._ledger_back = KeyedTopic(source, ledger_topic(Flow(flow.target, flow.source, flow.instance).books))
         self._destinations: dict[str, Destination | None] = {}
         self._source_starts: dict[TopicPartition, int] = {}
+        self._looked_to: dict[TopicPartition, int] = {}
         self.store = LedgerStore()
         self.store_back = LedgerStore()
         self.has_way_back = False
@@ -73,9 +76,11 @@ class GroupTranslation:
             return Destination(self._rules.policy.remote(topic))
         original = self._rules.policy.upstream(topic)
         is_from_target = self._rules.policy.source_of(topic) == self._flow.target
-        if refusal.reason in _CYCLES and is_from_target and original:
-            return Destination(original, is_back=True)
-        return None
+        if not is_from_target or not original:
+            return None
+        # ``topics = orders`` names what the flow carries; what came from the target as orders is meant as well.
+        is_meant = refusal.reason is Refusal.NOT_INCLUDED and self._rules.wants(original)
+        return Destination(original, is_back=True) if refusal.reason in _CYCLES or is_meant else None
 
     def why_not(self, topic: str) -> str:
         """In words, for a topic without destination."""
@@ -115,7 +120,7 @@ class GroupTranslation:
         return {
             TopicPartition(there.topic, at.partition)
             for at in moved
-            if (there := self.destination(at.topic)) is not None and there.is_back
+            if (there := self.destination(at.topic)) is not None and (there.is_back or there.topic == at.topic)
         }
 
     def _fold_into(self, store: LedgerStore, entries: Iterable[tuple[bytes, bytes | None]]) -> set[TopicPartition]:
@@ -139,7 +144,14 @@ class GroupTranslation:
             return remote, translate_back(self.store_back, at, offset)
         known = self._source.topics.get(at.topic)
         topic_id = known.topic_id if known else NO_TOPIC_ID
-        return remote, translate(self.store, remote, offset, topic_id, source_log_start=self._source_starts.get(at, 0))
+        first = self._source_starts.get(at, 0)
+        found = translate(self.store, remote, offset, topic_id, source_log_start=first)
+        if at == remote and at in self.store_back:
+            looked_to = self._looked_to.get(at, 0)
+            found = translate_both_ways(
+                found, self.store, remote, self.store_back, at, max(offset, first), looked_to=looked_to
+            )
+        return remote, found
 
     async def look_at_logs(self, partitions: Iterable[TopicPartition], deadline: Deadline) -> None:
         """Where the logs of these source partitions, and of their copies, begin now; and the topics' ids."""
@@ -160,6 +172,16 @@ class GroupTranslation:
             if remote in starts:
                 self.store.drop_before(remote, starts[remote], self._source_starts.get(at, 0))
         self.store.take_rewrites()
+        await self._look_for_own([at for at, remote in forward.items() if at == remote and remote in starts], deadline)
+
+    async def _look_for_own(self, partitions: Iterable[TopicPartition], deadline: Deadline) -> None:
+        """Of topics with one name on both sides: how far the target's log holds nothing of its own producers, from where the
+        flow back has come. While that flow runs there is next to nothing to look at."""
+        for at in partitions:
+            newest = self.store_back.newest(at)
+            if newest is not None and at in self.store:
+                start = max(newest.upstream_next, self._looked_to.get(at, 0))
+                self._looked_to[at] = await first_own_record(self._target, at, start, self.store, deadline)
 
 
 async def _is_missing(client: ClusterClient, topic: str) -> int:

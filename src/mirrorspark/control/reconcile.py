@@ -22,7 +22,7 @@ from mirrorspark.offsets.internal_topics import (
     PROGRESS_PARTITIONS,
     ledger_topic,
     plan_topic,
-    progress_topic,
+    progress_topic_of,
     status_topic,
 )
 from mirrorspark.plan.desired_topics import Action, ActionKind, Reason, SeenTopic, TopicRules, desired_topics
@@ -58,7 +58,7 @@ async def ensure_internal_topics(target: ClusterClient, settings: FlowSettings) 
         NewTopic(plan_topic(books), 1, factor, COMPACT_SOON),
         NewTopic(status_topic(books), 1, factor, COMPACT_SOON),
         NewTopic(ledger_topic(books), 1, factor, COMPACT_SOON),
-        NewTopic(progress_topic(settings.flow.source), PROGRESS_PARTITIONS, factor, COMPACT),
+        NewTopic(progress_topic_of(settings), PROGRESS_PARTITIONS, factor, COMPACT),
     ]
     names = [topic.name for topic in wanted]
     known = {topic.name for topic in await target.refresh(names) if topic.error_code == 0}

@@ -16,7 +16,16 @@ from typing import Any
 from mirrorspark.events import Event
 from mirrorspark.names import TopicPartition
 
-__all__ = ["EVERYTHING", "GROUPS_KEY", "SYNC_KEY", "FlowStatus", "LaneStatus", "PartitionStatus", "words_of_groups"]
+__all__ = [
+    "EVERYTHING",
+    "GROUPS_KEY",
+    "SYNC_KEY",
+    "FlowStatus",
+    "LaneStatus",
+    "PartitionStatus",
+    "words_of_groups",
+    "words_of_skipped",
+]
 
 RATE_WINDOW_S = 5.0
 LANE_SILENT_S = 15.0
@@ -252,9 +261,20 @@ class FlowStatus:
         return sum(status.lag_records for status in self.partitions.values())
 
     @property
+    def skipped_by_origin(self) -> dict[str, dict[str, int]]:
+        """Batches and records not carried since a mirror had written them on the source, by that mirror's flow; since the
+        lanes' attempts began."""
+        found: dict[str, dict[str, int]] = {}
+        for lane in self.lanes.values():
+            for flow, (batches, records) in lane.skipped_by_origin.items():
+                sums = found.setdefault(flow, {"batches": 0, "records": 0})
+                sums["batches"] += batches
+                sums["records"] += records
+        return dict(sorted(found.items()))
+
+    @property
     def records_skipped_by_origin(self) -> int:
-        """Not carried since a mirror had written them on the source; since the lanes' attempts began."""
-        return sum(records for lane in self.lanes.values() for _, records in lane.skipped_by_origin.values())
+        return sum(counts["records"] for counts in self.skipped_by_origin.values())
 
     @property
     def heartbeat_age_s(self) -> float | None:
@@ -372,6 +392,14 @@ class FlowStatus:
                 for index in self.lanes_missing
             ]
         return texts
+
+
+def words_of_skipped(skipped: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """What was left out since a mirror had written it on the source, a line for each mirror."""
+    return [
+        f"skipped by origin: {counts['records']} records in {counts['batches']} batches that {flow} had written"
+        for flow, counts in skipped.items()
+    ]
 
 
 def words_of_groups(groups: Mapping[str, Any]) -> list[str]:

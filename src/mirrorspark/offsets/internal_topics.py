@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mirrorspark.settings import FlowSettings
+
 __all__ = [
     "PLAN_KEY",
     "PROGRESS_PARTITIONS",
@@ -9,6 +11,7 @@ __all__ = [
     "ledger_topic",
     "plan_topic",
     "progress_topic",
+    "progress_topic_of",
     "status_topic",
 ]
 
@@ -23,6 +26,11 @@ WRITERS_TOPIC = "mirrorspark-writers.internal"
 def progress_topic(source: str) -> str:
     """MirrorMaker 2's own: Connect's offsets topic of the worker for this source."""
     return f"mm2-offsets.{source}.internal"
+
+
+def progress_topic_of(settings: FlowSettings) -> str:
+    """Where this flow's progress is: a worker on Connect may have a topic of another name."""
+    return settings.connect.offsets_topic or progress_topic(settings.flow.source)
 
 
 def plan_topic(source: str) -> str:

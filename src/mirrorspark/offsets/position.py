@@ -10,8 +10,9 @@ import json
 from dataclasses import dataclass
 
 from mirrorspark.names import Flow
+from mirrorspark.offsets.parity import Parity
 
-__all__ = ["Booked", "LastWriter", "Position", "positions_group"]
+__all__ = ["Booked", "LastWriter", "Pen", "Position", "positions_group"]
 
 VERSION = 1
 
@@ -66,6 +67,25 @@ class Booked:
 
 
 @dataclass(frozen=True, slots=True)
+class Pen:
+    """With ``offsets=identical``: under which producer id and epoch records were appended last, which sequence comes next,
+    and how young the last record was. A successor that may not put a fence's marker into the log writes on with it."""
+
+    producer_id: int
+    epoch: int
+    next_sequence: int
+    newest_ms: int
+
+    def to_json(self) -> list[int]:
+        return [self.producer_id, self.epoch, self.next_sequence, self.newest_ms]
+
+    @classmethod
+    def from_json(cls, parts: list[int]) -> Pen:
+        producer_id, epoch, next_sequence, newest_ms = (int(part) for part in parts)
+        return cls(producer_id, epoch, next_sequence, newest_ms)
+
+
+@dataclass(frozen=True, slots=True)
 class Position:
     """Upstream records before ``upstream_next`` are on the target before ``downstream_end``."""
 
@@ -76,6 +96,8 @@ class Position:
     writer: LastWriter | None
     booked: Booked | None = None  # None: the ledger begins here
     remote_id: str = ""  # of the remote topic, hex; "" where nobody knew it
+    parity: Parity | None = None  # None: nobody asked for identical offsets
+    pen: Pen | None = None
 
     def to_commit(self) -> tuple[int, str]:
         writer = self.writer
@@ -91,6 +113,10 @@ class Position:
             text["b"] = self.booked.to_json()
         if self.remote_id:
             text["rid"] = self.remote_id
+        if self.parity is not None:
+            text["i"] = self.parity.to_json()
+        if self.pen is not None:
+            text["p"] = self.pen.to_json()
         return self.downstream_end, json.dumps(text, separators=(",", ":"))
 
     @classmethod
@@ -108,6 +134,9 @@ class Position:
             )
             booked = Booked.from_json(text["b"]) if text.get("b") else None
             remote_id = str(text.get("rid", ""))
-            return cls(int(text["up"]), offset, str(text["id"]), int(text["le"]), writer, booked, remote_id)
+            parity = Parity.from_json(text["i"]) if text.get("i") else None
+            pen = Pen.from_json(text["p"]) if text.get("p") else None
+            place = int(text["up"]), offset, str(text["id"]), int(text["le"])
+            return cls(*place, writer, booked, remote_id, parity, pen)
         except (ValueError, KeyError, TypeError, IndexError, OverflowError):
             return None

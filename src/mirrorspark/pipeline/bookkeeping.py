@@ -21,7 +21,7 @@ from mirrorspark.cluster.log_reader import LATEST, list_offset
 from mirrorspark.errors import BrokerError
 from mirrorspark.events import Event
 from mirrorspark.names import TopicPartition
-from mirrorspark.offsets.internal_topics import PROGRESS_PARTITIONS, ledger_topic, progress_topic, status_topic
+from mirrorspark.offsets.internal_topics import PROGRESS_PARTITIONS, ledger_topic, progress_topic_of, status_topic
 from mirrorspark.offsets.ledger import NO_TOPIC_ID
 from mirrorspark.offsets.ledger_store import LedgerStore
 from mirrorspark.offsets.position import Booked, LastWriter, Position
@@ -84,7 +84,7 @@ class Bookkeeping:
     def progress(self) -> KeyedTopic:
         """With as many partitions as it has: Java looks for a key where that number puts it."""
         if self._progress is None:
-            name = progress_topic(self._settings.flow.source)
+            name = progress_topic_of(self._settings)
             known = self._target.topics.get(name)
             if known is None or not known.partitions:
                 return KeyedTopic(self._target, name, PROGRESS_PARTITIONS)  # not seen just now
@@ -136,7 +136,7 @@ class Bookkeeping:
         for key, value in await self._ledger.catch_up(deadline):  # in order: newer pages win
             found.fold(key, value)
         for key, value in (await self.progress.read_all(deadline)).items():
-            entry = parse_progress(key, value, self._settings.flow.source)
+            entry = parse_progress(key, value, self._settings.flow.source, self._settings.connect.connector)
             if entry is not None and entry[2] is not None:
                 self._progressed[TopicPartition(entry[0], entry[1])] = entry[2]
         self._remembered = found
@@ -160,9 +160,9 @@ class Bookkeeping:
             await self.commit_positions({remote: one for remote, one in positions.items() if remote.topic in left})
 
     def progress_entries(self, tracks: Iterable[Track]) -> list[tuple[bytes, bytes | None]]:
-        source = self._settings.flow.source
+        source, connector = self._settings.flow.source, self._settings.connect.connector
         return [
-            progress_entry(source, track.source.topic, track.source.partition, track.upstream_next - 1)
+            progress_entry(source, track.source.topic, track.source.partition, track.upstream_next - 1, connector)
             for track in tracks
             if track.progress_due and track.upstream_next > 0
         ]

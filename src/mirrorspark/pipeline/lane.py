@@ -23,7 +23,7 @@ from mirrorspark.cluster.writer import Writer
 from mirrorspark.errors import ClusterError, Fenced, MirrorError
 from mirrorspark.events import Event, EventKind
 from mirrorspark.names import TopicPartition
-from mirrorspark.offsets.internal_topics import PLAN_KEY, ledger_topic, plan_topic, progress_topic, status_topic
+from mirrorspark.offsets.internal_topics import PLAN_KEY, ledger_topic, plan_topic, progress_topic_of, status_topic
 from mirrorspark.offsets.position import positions_group
 from mirrorspark.pipeline.bookkeeping import Bookkeeping
 from mirrorspark.pipeline.company import step_past_company
@@ -150,7 +150,7 @@ class LaneRun:
         deadline = Deadline(START_TIMEOUT_S)
         flow = self._settings.flow
         own = [topic(flow.books) for topic in (plan_topic, status_topic, ledger_topic)]
-        internal = [*own, progress_topic(flow.source)]
+        internal = [*own, progress_topic_of(self._settings)]
         await self._target.refresh(internal, deadline)
         newest = await self._plan_topic.read_all(deadline)
         raw = newest.get(PLAN_KEY)

@@ -23,6 +23,7 @@ VARIABLES = {
 LOADED = {
     "seed_connect": ["source-0->target-0"],
     "seed_connect_custom_policy.json": ["msksource->mskdest"],
+    "seed_properties/kafka-to-es.properties": ["source->target"],
     "seed_properties/with-variables.properties": ["source->target"],
     "connect_posted.json": ["east->west"],
     "connect_expanded.json": ["a->b", "b->a"],
@@ -33,7 +34,6 @@ LOADED = {
     "strimzi_connectors.yaml": ["a->b"],
 }
 REFUSED = {
-    "seed_properties/kafka-to-es.properties": r":1\d: internal\.topic\.replication\.factor: not known",
     "seed_properties/connect-distributed.properties": "a Kafka Connect worker's file",
     "seed_strimzi/both-ways.yaml": "is not connectCluster",
     "seed_strimzi/event-streams.yaml": "secret rt-inv-dev-user has no key password here",

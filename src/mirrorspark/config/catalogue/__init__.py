@@ -48,6 +48,7 @@ def _by_name(definitions: Iterable[Definition]) -> dict[str, Definition]:
     found: dict[str, Definition] = {}
     for one in definitions:
         assert one.name not in found, f"{one.name} is there twice"
+        assert not one.is_family or one.name.endswith(".*"), f"{one.name}: a family begins behind a dot"
         found[one.name] = one
     return found
 
@@ -72,10 +73,14 @@ SECURITY_NAMES = frozenset({one.name for one in SECURITY} | {"bootstrap.servers"
 
 
 def _find(table: Mapping[str, Definition], name: str) -> Definition | None:
-    if name in table and not name.endswith("*"):
-        return table[name]
-    families = [one for one in table.values() if one.is_family and name.startswith(one.name[:-1])]
-    return max(families, key=lambda one: len(one.name), default=None)
+    """The key itself, else the narrowest family that it belongs to."""
+    if (exact := table.get(name)) is not None and not exact.is_family:
+        return exact
+    while "." in name:
+        name = name.rpartition(".")[0]
+        if (family := table.get(f"{name}.*")) is not None:
+            return family
+    return None
 
 
 def plain_definition(name: str) -> Definition | None:

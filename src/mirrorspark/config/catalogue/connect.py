@@ -53,7 +53,9 @@ def _ms(name: str, because: str, default: str) -> Definition:
 def _store(name: str, what: str, default: str, partitions: bool) -> tuple[Definition, ...]:
     """The three keys of a topic that Connect keeps for itself."""
     because = f"there is no {what} topic"
-    shape = [_none(f"{name}.topic", because, scope=_WORKER_AND_TOP, default=default)]
+    shape = []
+    if name != "status.storage":
+        shape.append(_none(f"{name}.topic", because, scope=_WORKER_AND_TOP, default=default))
     if partitions:
         shape.append(_none(f"{name}.partitions", because, Kind.WHOLE, scope=_WORKER_AND_TOP, low=-1))
     shape.append(_none(f"{name}.replication.factor", because, Kind.WHOLE, scope=_WORKER_AND_TOP, default="3", low=-1))
@@ -130,7 +132,14 @@ CONNECT: tuple[Definition, ...] = (
         applied="time for each request to that cluster as a target",
     ),
     # -- connectors ------------------------------------------------------------------------------------------------
-    _none("name", "progress is kept by flow, not by connector", help_="The connector's name.", scope=Scope.FLOW),
+    Definition(
+        "name",
+        Kind.TEXT,
+        "The source connector's name, under which Connect keeps its offsets.",
+        default="MirrorSourceConnector",
+        scope=Scope.FLOW,
+        applied="source offsets are taken over from there, and handed back there",
+    ),
     _none(
         "connector.class",
         "one flow does what the three connectors do",
@@ -191,21 +200,39 @@ CONNECT: tuple[Definition, ...] = (
         for name, kind, because in (
             ("transaction.boundary", Kind.TEXT, "a transaction ends after transaction.interval.ms"),
             ("transaction.boundary.interval.ms", Kind.WHOLE, "a transaction ends after transaction.interval.ms"),
-            (
-                "offsets.storage.topic",
-                Kind.TEXT,
-                "progress stands in mm2-offsets.S.internal and in the flow's own topics",
-            ),
             ("topic.creation.groups", Kind.LIST, "a remote topic is created as its source topic is"),
             ("topic.creation.*", Kind.TEXT, "a remote topic is created as its source topic is"),
         )
     ),
     # -- workers ---------------------------------------------------------------------------------------------------
-    _none("offset.storage.topic", "progress is written to mm2-offsets.S.internal", scope=_WORKER_AND_TOP),
+    Definition(
+        "offsets.storage.topic",
+        Kind.TEXT,
+        "The source connector's own topic for its offsets, in place of its worker's.",
+        scope=Scope.FLOW,
+        connectors=(SOURCE,),
+        applied="wins over offset.storage.topic",
+    ),
+    Definition(
+        "offset.storage.topic",
+        Kind.TEXT,
+        "The topic in which Connect keeps source offsets.",
+        default="mm2-offsets.S.internal",
+        scope=_WORKER_AND_TOP,
+        applied="source offsets are taken over from there, and kept there for MirrorMaker 2",
+    ),
     _none("offset.storage.partitions", "Connect's 25 are used", Kind.WHOLE, scope=_WORKER_AND_TOP, low=-1),
     _none("offset.storage.*", "the progress topic is made as Connect makes it", scope=_WORKER_AND_TOP),
     *_store("config.storage", "config", "mm2-configs.S.internal", False),
     *_store("status.storage", "Connect status", "mm2-status.S.internal", True),
+    Definition(
+        "status.storage.topic",
+        Kind.TEXT,
+        "The topic in which Connect keeps the state of connectors and tasks.",
+        default="mm2-status.S.internal",
+        scope=_WORKER_AND_TOP,
+        applied="tells whether MirrorMaker 2 is carrying the flow; never written",
+    ),
     _ms("offset.flush.interval.ms", _POSITIONS, "60000"),
     _ms("offset.flush.timeout.ms", _POSITIONS, "5000"),
     Definition(

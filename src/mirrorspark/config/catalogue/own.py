@@ -28,6 +28,22 @@ OWN: tuple[Definition, ...] = (
         "recreate",
         "remirror",
     ),
+    _policy(
+        "on.mirror.maker.running",
+        "When MirrorMaker 2 is carrying the flow: do not start it, or start beside it and copy all records twice.",
+        "fail",
+        "continue",
+    ),
+    Definition(
+        "offsets",
+        Kind.CHOICE,
+        "identical: each record gets the offset on the target that it has on the source. Needs a remote topic that is "
+        "empty, or whose offsets are those of the source already.",
+        default="translated",
+        choices=("translated", "identical"),
+        connectors=_SOURCE,
+        applied="offsets",
+    ),
     Definition(
         "topic.deletions.max",
         Kind.WHOLE,

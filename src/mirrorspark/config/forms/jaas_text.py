@@ -1,4 +1,4 @@
-"""JAAS texts put together again, and their secret options. The reading is ``config.jaas``'s. Nothing here shows a value."""
+"""JAAS texts put together again, and their secret options. The reading is ``cluster.jaas``'s. Nothing here shows a value."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mirrorspark.config.jaas import parse_jaas
+from mirrorspark.cluster.jaas import parse_jaas
 
 __all__ = ["JaasText", "quoted"]
 

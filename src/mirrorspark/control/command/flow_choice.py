@@ -64,6 +64,8 @@ def flows_of(deployment: Deployment, file: Path, flow: str | None) -> list[FlowS
     """Raises SettingsError."""
     flows = deployment.flows
     chosen = [one for one in flows if flow is None or str(one.flow) == flow.replace(" ", "")]
+    if not flows:
+        raise SettingsError(f"{file}: no flow is enabled, so there is none to show or steer", key="enabled")
     if not chosen:
         known = ", ".join(str(one.flow) for one in flows)
         hint = "; the shell took the >, put it in quotes: --flow 'a->b'" if flow and flow.endswith("-") else ""

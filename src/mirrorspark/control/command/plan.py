@@ -72,7 +72,20 @@ async def _load_and_plan(
     deployment = load()
     for remark in deployment.remarks:
         sys.stderr.write(f"mirrorspark: {remark.kind}: {remark}\n")
+    if not deployment.flows and flow is None:
+        return _plan_of_heartbeats(deployment, as_json)
     return await _plan(deployment, flows_of(deployment, file, flow), as_json, origins)
+
+
+def _plan_of_heartbeats(deployment: Deployment, as_json: bool) -> int:
+    """No flow carries records: nothing but heartbeats would be written."""
+    pairs = [str(one.flow) for one in deployment.heartbeats_only]
+    if as_json:
+        text = json.dumps({"pending": False, "flows": [], "heartbeats_only": pairs}, indent=2)
+    else:
+        text = "\n".join(f"{pair} heartbeats only" for pair in pairs)
+    sys.stdout.write(f"{text}\n")
+    return 0
 
 
 async def _plan(deployment: Deployment, flows: Sequence[FlowSettings], as_json: bool, with_settings: bool) -> int:

@@ -11,7 +11,7 @@ import typer
 
 from mirrorspark.control.command.flow_choice import File, FlowName, chosen_flows, end_with
 from mirrorspark.control.flow_on_target import FlowOnTarget, NeverRan, Place
-from mirrorspark.observe.flow_status import words_of_groups
+from mirrorspark.observe.flow_status import words_of_groups, words_of_skipped
 from mirrorspark.settings import FlowSettings
 
 __all__ = ["status"]
@@ -92,6 +92,7 @@ def _picture(there: FlowOnTarget, places: list[Place]) -> dict[str, Any]:
         "partitions": [_partition(place, there) for place in places],
         "lag": sum(lag or 0 for lag in lags) if any(lag is not None for lag in lags) or not lags else None,
         "events": [{"key": key, **asdict(event)} for key, event in sorted(status.events.items())],
+        "skipped_by_origin": status.skipped_by_origin,
         "groups": status.groups,
         "sync": {**status.sync, "lines": status.sync_lines},
         "notices": status.notices,
@@ -126,6 +127,7 @@ def _lines(one: dict[str, Any]) -> list[str]:
         word = lane["state"] if lane["reports"] else f"does not report (last: {lane['state']})"
         lines.append(f"  lane {lane['lane']}: {word}, {lane['partitions']} partitions, {lane['held_bytes']} bytes held")
     lines += [f"  {text}" for text in one["sync"]["lines"]]
+    lines += [f"  {text}" for text in words_of_skipped(one.get("skipped_by_origin", {}))]
     lines += [f"  {text}" for text in words_of_groups(one.get("groups", {}))]
     behind = sorted((part for part in partitions if part["lag"] or part["waits"]), key=lambda part: -(part["lag"] or 0))
     for part in behind[:PLACES_SHOWN_MAX]:
