@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SEED ?= 1
+# Tests mostly wait for brokers: two workers, each with clusters of its own, use two cores well.
+WORKERS ?= 2
 
 .PHONY: help install demo test lint format bench chaos docs ci lock clean
 
@@ -24,7 +26,7 @@ demo: install  ## two real brokers, a live flow, kills on the way, a verdict
 	$(BIN)/mirrorspark demo
 
 test: install lint  ## everything, on real brokers and real Spark
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 lint: install  ## ruff and mypy
 	$(BIN)/ruff check src tests
@@ -46,6 +48,7 @@ docs: install  ## regenerate the reference pages
 	mkdir -p docs/reference
 	$(BIN)/python -c 'from mirrorspark.__main__ import command_reference; print(command_reference(), end="")' > docs/reference/cli.md
 	$(BIN)/python -m mirrorspark.config.reference_page docs/reference/settings.md
+	$(BIN)/python -m mirrorspark.observe.metrics_page docs/reference/metrics.md
 
 ci:  ## what CI runs
 	bash .ci/run

@@ -10,11 +10,15 @@ import typer
 from mirrorspark import __version__
 from mirrorspark.control.command.convert import convert
 from mirrorspark.control.command.events import events
+from mirrorspark.control.command.failover import failback, failover
 from mirrorspark.control.command.groups import groups
+from mirrorspark.control.command.lag import lag
+from mirrorspark.control.command.offsets import offsets
 from mirrorspark.control.command.pause import pause
 from mirrorspark.control.command.plan import plan
 from mirrorspark.control.command.resume import resume
 from mirrorspark.control.command.run import RunCommand, run
+from mirrorspark.control.command.serve import serve
 from mirrorspark.control.command.status import status
 
 app = typer.Typer(
@@ -27,12 +31,17 @@ app = typer.Typer(
 )
 app.command(cls=RunCommand)(run)
 app.command(cls=RunCommand)(plan)
+app.command()(serve)
 app.command()(status)
 app.command()(events)
 app.command()(pause)
 app.command()(resume)
+app.command()(lag)
+app.command()(failover)
+app.command()(failback)
 app.command()(convert)
 app.add_typer(groups, name="groups")
+app.add_typer(offsets, name="offsets")
 
 
 @app.command()

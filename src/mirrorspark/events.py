@@ -22,6 +22,7 @@ class EventKind:
     APPEND_REFUSED = "append.refused"  # the target refuses a batch for another reason
     FETCH_REFUSED = "fetch.refused"  # the source refuses to give a partition's data
     FOREIGN_RECORDS = "foreign.records"  # somebody else wrote into the remote topic
+    MIRROR_MAKER_RUNNING = "mirror.maker.running"  # MirrorMaker 2 was started beside a flow that runs
     TAKEOVER_UNPROVED = "takeover.unproved"  # taken over from MirrorMaker 2 by its word alone
     POSITION_LOST = "position.lost"  # no position and no ledger, yet the target is not empty
     NO_FENCE = "fence.unavailable"  # the target forbids transactional ids: at least once

@@ -18,11 +18,13 @@ __all__ = [
     "GroupSync",
     "Heartbeats",
     "Limits",
+    "MetricsSettings",
     "Naming",
     "Policies",
     "TopicSync",
 ]
 
+FENCE_TIMEOUT_MS = 60_000
 CONFIG_PROPERTIES_EXCLUDE = (
     r"follower\.replication\.throttled\.replicas, leader\.replication\.throttled\.replicas, "
     r"message\.timestamp\.difference\.max\.ms, message\.timestamp\.type, unclean\.leader\.election\.enable, "
@@ -60,14 +62,15 @@ class ClusterSettings:
 class Limits:
     """Every bound of a lane, with its unit."""
 
-    lane_memory_bytes_max: int = 64 * 1024 * 1024
+    lane_memory_bytes_max: int = 16 * 1024 * 1024
     """Fetched and not yet acknowledged bytes that one lane holds."""
-    partition_memory_bytes_max: int = 16 * 1024 * 1024
-    """The same for one partition: a stuck one leaves room to the others."""
-    fetch_bytes_max: int = 8 * 1024 * 1024
-    fetch_partition_bytes_max: int = 4 * 1024 * 1024
+    partition_memory_bytes_max: int = 4 * 1024 * 1024
+    """The same for one partition: a stuck one leaves room to the others, and what is carried stays in the CPU's cache
+    (docs/decisions/0012). A link of much bandwidth and a long round trip wants their product."""
+    fetch_bytes_max: int = 4 * 1024 * 1024
+    fetch_partition_bytes_max: int = 2 * 1024 * 1024
     fetch_wait_ms_max: int = 500
-    produce_request_bytes_max: int = 1024 * 1024
+    produce_request_bytes_max: int = 4 * 1024 * 1024
     """Batches of several partitions share a request up to this size; a single larger batch goes alone."""
     produce_requests_in_flight_max: int = 5
     """For each target broker; a broker remembers just five batches of a producer, so never above 5."""
@@ -83,7 +86,9 @@ class Limits:
     """How long a lane waits for a partition that another lane should let go, before it fences that lane there."""
     transaction_interval_ms: int = 100
     """With exactly.once.source.support=enabled: how often a lane commits its transaction."""
-    transaction_timeout_ms: int = 60_000
+    transaction_timeout_ms: int = 900_000
+    """A killed lane's transaction is committed by its successor, if one comes in this time. After it the coordinator aborts
+    it, and who reads uncommitted data sees its records a second time. Brokers allow no more than this unless told."""
     topic_deletions_max: int = 10
     """With on.source.topic.deleted=delete: a pass that would delete more deletes nothing and says so."""
     walks_at_once_max: int = 4
@@ -165,6 +170,18 @@ class Heartbeats:
 
 
 @dataclass(frozen=True)
+class MetricsSettings:
+    """Of a process, not of a flow: where ``/metrics`` is served, and how many series it may have."""
+
+    listener: tuple[str, int] | None = None
+    """Host and port; None: not served."""
+    partitions_max: int = 1_000
+    """Partitions of a flow with series of their own; where there are more, each topic has one sum instead."""
+    checkpoints_max: int = 1_000
+    """Groups times partitions of a flow with a checkpoint latency of their own; where there are more, there is one."""
+
+
+@dataclass(frozen=True)
 class Naming:
     """The replication policy: ``default``, ``identity``, ``same-name`` (identity with protection against loops) or the
     name of an entry point in the group ``mirrorspark.replication_policy``."""
@@ -206,6 +223,11 @@ class FlowSettings:
     connect: ConnectNames = field(default_factory=ConnectNames)
     enabled: bool = True
     """False: heartbeats only, as MirrorMaker 2 has it for every pair of clusters unless told otherwise."""
+
+    @property
+    def writer_timeout_ms(self) -> int:
+        """How long a lane's transaction may be open; without transactions there are only those that fence."""
+        return self.limits.transaction_timeout_ms if self.transactions else FENCE_TIMEOUT_MS
 
     @property
     def starts_before_spark(self) -> bool:

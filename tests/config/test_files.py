@@ -47,6 +47,14 @@ REFUSED = {
         11: "use.defaults.from: has no effect at the top level, as in MirrorMaker 2; write a->b.use.defaults.from",
         12: "b.tasks.max: has no effect at a cluster's level, as in MirrorMaker 2; write a->b.tasks.max",
     },
+    "mistakes": {
+        9: "topics: a->hub and b->hub would both write to orders on hub. Take the topic out of one of them, or use Default",
+        10: "refresh.topics.interval.second: not known; did you mean refresh.topics.interval.seconds?",
+        11: "a->hub.tasks.max=four: not a whole number",
+        12: "consumer.isolation.level: has no effect at the top level, as in MirrorMaker 2; write a.consumer.isolation",
+        13: "b->hub.producer.acks: MirrorMaker 2 gives it to the producer of offset syncs only, never to the one that "
+        "writes records; write hub.producer.acks or b->hub.producer.override.acks",
+    },
     "transforms": {
         5: "a->b.transforms: cannot be honoured, because batches are carried unopened",
         6: "a->b.transforms.route.type: ",

@@ -90,7 +90,7 @@ def world(
     return World(connect(source_cluster), connect(target_cluster), in_loop)
 
 
-def test_acls_are_granted_by_difference_and_only_our_own_are_revoked(
+def test_2_6_6_acls_are_granted_by_difference_and_only_our_own_are_revoked(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     read, write, everything, deny = world.acl("READ"), world.acl("WRITE"), world.acl("ALL"), world.acl("ALL", "DENY")
@@ -142,7 +142,7 @@ def test_acls_are_granted_by_difference_and_only_our_own_are_revoked(
     world.revoke(all_topics)
 
 
-def test_a_cluster_without_an_authorizer_is_no_failure(
+def test_2_6_1_a_cluster_without_an_authorizer_is_no_failure(
     connect: Callable[..., ClusterClient],
     in_loop: Callable[..., Any],
     own_cluster: ClusterOfBrokers,

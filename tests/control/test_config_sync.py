@@ -6,11 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from kafka.protocol.admin import IncrementalAlterConfigsRequest
 
 from mirrorspark.cluster.cluster_client import ClusterClient
+from mirrorspark.cluster.connection import Connection
 from mirrorspark.cluster.topic_configs import alter_configs, describe_configs
 from mirrorspark.control import config_sync
 from mirrorspark.control.config_sync import ConfigSync
+from mirrorspark.errors import ClusterError
 from mirrorspark.events import EventKind
 from mirrorspark.lab.clients import create_topic, wait_for
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
@@ -62,7 +65,7 @@ def world(
     return World(connect(source_cluster), connect(target_cluster), in_loop)
 
 
-def test_differences_are_sent_together_once_and_what_is_refused_is_named_once(
+def test_2_5_1_differences_are_sent_together_once_and_what_is_refused_is_named_once(
     world: World,
     source_cluster: ClusterOfBrokers,
     target_cluster: ClusterOfBrokers,
@@ -110,7 +113,7 @@ def test_differences_are_sent_together_once_and_what_is_refused_is_named_once(
     assert ALTER not in world.sent
 
 
-def test_a_change_that_is_refused_is_an_event_and_not_sent_again_until_its_time(
+def test_2_5_7_a_change_that_is_refused_is_an_event_and_not_sent_again_until_its_time(
     world: World,
     source_cluster: ClusterOfBrokers,
     target_cluster: ClusterOfBrokers,
@@ -141,6 +144,28 @@ def test_a_change_that_is_refused_is_an_event_and_not_sent_again_until_its_time(
     monkeypatch.setattr(config_sync, "alter_configs", alter_configs)
     assert world.pass_over(pairs) == []
     assert (world.sync.changed, world.sync.left) == (1, {})
+
+
+def test_2_5_7_a_target_too_old_for_incremental_changes_is_named_and_nothing_is_sent(
+    world: World,
+    source_cluster: ClusterOfBrokers,
+    target_cluster: ClusterOfBrokers,
+    topic_name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    create_topic(source_cluster.bootstrap, topic_name, 1, settings={"segment.bytes": "1048576"})
+    copy = f"{topic_name}.copy"
+    create_topic(target_cluster.bootstrap, copy, 1)
+    known = Connection.version
+
+    def as_before_kafka_2_3(self: Connection, api_key: int, *wanted: Any) -> int:
+        self.versions.pop(IncrementalAlterConfigsRequest.API_KEY, None)
+        return known(self, api_key, *wanted)
+
+    monkeypatch.setattr(Connection, "version", as_before_kafka_2_3)
+    with pytest.raises(ClusterError, match=r"does not know IncrementalAlterConfigs\w*; it is too old for it"):
+        world.pass_over({topic_name: copy})
+    assert "segment.bytes" not in world.own(world.target, copy)
 
 
 def test_topics_that_are_gone_are_left_to_the_next_pass(world: World, topic_name: str) -> None:

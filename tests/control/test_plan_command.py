@@ -23,7 +23,8 @@ from mirrorspark.names import TopicAcl
 from .led_flow import LedFlow
 
 TOPICS = 300
-SECONDS_MAX = 10.0
+SECONDS_MAX = 60.0
+"""On a machine that others use; what 5,000 topics take on a quiet one is measured in journeys/test_many_topics.py."""
 SEEN_S = 60.0
 
 InLoop = Callable[..., Any]
@@ -78,7 +79,7 @@ def test_every_topic_has_its_verdict_and_nothing_is_changed(
     )
     assert (in_loop(everything(source)), in_loop(everything(target))) == before, "plan changed something"
 
-    # It ran: nothing to do, within the time that 5,000 topics may take.
+    # It ran: nothing to do, and that is said in no time.
     flow = LedFlow(file)
     flow.start()
     flow.wait(lambda: len(flow.planned) == TOPICS, "all topics in the plan")

@@ -79,7 +79,7 @@ def world(
     return World(connect(source_cluster), connect(target_cluster), in_loop)
 
 
-def test_topics_are_made_and_grown_one_refused_is_told_and_the_next_pass_sends_nothing(
+def test_2_4_4_topics_are_made_and_grown_one_refused_is_told_and_the_next_pass_sends_nothing(
     world: World, source_cluster: ClusterOfBrokers, target_cluster: ClusterOfBrokers, new_topic_name: Callable[[], str]
 ) -> None:
     a, b, refused = new_topic_name(), new_topic_name(), new_topic_name()
@@ -117,7 +117,7 @@ def _settings_of(world: World, topic: str) -> dict[str, str | None]:
     return {one.name: one.value for one in described if one.origin == 1}
 
 
-def test_a_target_topic_deleted_under_a_flow_is_let_go_then_made_anew(
+def test_2_4_5_a_target_topic_deleted_under_a_flow_is_let_go_then_made_anew(
     world: World, source_cluster: ClusterOfBrokers, topic_name: str
 ) -> None:
     create_topic(source_cluster.bootstrap, topic_name, 2)
@@ -137,7 +137,7 @@ def delete_topic_of(world: World, topic: str) -> None:
     delete_topic(f"{host}:{port}", topic)
 
 
-def test_a_target_topic_that_was_deleted_while_nobody_led_is_made_at_once(
+def test_2_4_5_a_target_topic_that_was_deleted_while_nobody_led_is_made_at_once(
     world: World, source_cluster: ClusterOfBrokers, topic_name: str
 ) -> None:
     create_topic(source_cluster.bootstrap, topic_name, 1)
@@ -149,7 +149,7 @@ def test_a_target_topic_that_was_deleted_while_nobody_led_is_made_at_once(
     assert kinds(made) == [(EventKind.TARGET_TOPIC_DELETED, world.remote(topic_name))]
 
 
-def test_copies_of_deleted_topics_stay_or_go_by_policy_and_never_too_many(
+def test_2_4_7_copies_of_deleted_topics_stay_or_go_by_policy_and_never_too_many(
     world: World, source_cluster: ClusterOfBrokers, target_cluster: ClusterOfBrokers, new_topic_name: Callable[[], str]
 ) -> None:
     kept, gone, others, left = (
@@ -226,14 +226,14 @@ def test_a_topic_named_as_if_it_came_from_the_target_is_told_unless_something_do
     assert kinds(world.look(f"{target}.*")) == []
 
 
-def test_internal_topics_are_made_once(world: World) -> None:
+def test_2_4_10_internal_topics_are_made_once(world: World) -> None:
     world.in_loop(ensure_internal_topics(world.target, world.settings))
     assert world.changes_sent() == ["CreateTopicsRequest"]
     world.in_loop(ensure_internal_topics(world.target, world.settings))
     assert world.changes_sent() == []
 
 
-def test_internal_topics_that_are_refused_end_the_start(world: World, target_cluster: ClusterOfBrokers) -> None:
+def test_2_4_1_internal_topics_that_are_refused_end_the_start(world: World, target_cluster: ClusterOfBrokers) -> None:
     create_topic(target_cluster.bootstrap, plan_topic(world.alias).replace(".", "_"), 1)
     with pytest.raises(ClusterError, match="internal topics cannot be made"):
         world.in_loop(ensure_internal_topics(world.target, world.settings))

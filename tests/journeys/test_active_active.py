@@ -7,6 +7,7 @@ has read the other's topics to their ends, so nothing can move any more.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
 import re
@@ -20,6 +21,8 @@ from typing import Any
 import pytest
 from confluent_kafka import TopicPartition as ConfluentPartition
 
+from mirrorspark.control.dry_run import dry_run
+from mirrorspark.control.dry_run_view import text_lines
 from mirrorspark.errors import LabError
 from mirrorspark.lab.clients import admin, consumer, create_topic, end_offsets, producer, wait_for
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
@@ -252,6 +255,9 @@ def test_every_record_is_on_both_sides_once(make_pair: Callable[..., Pair], nami
             for flow, counts in lane.skipped_by_origin.items()
         }
         assert skipped == {f"{pair.east.alias}->{pair.west.alias}": len(pair.east.local.values)}
+        planned = asyncio.run(dry_run(eastward.settings))
+        assert {flow: counts["records"] for flow, counts in planned.skipped_by_origin.items()} == skipped
+        assert any(line.startswith("  skipped by origin: ") for line in text_lines(planned, []))
         # A clean end, and others go on writing meanwhile: taken up where it was, without a fence.
         pair.stop()
         for side in (pair.east, pair.west):
@@ -275,5 +281,8 @@ def test_with_transactions_equal_names_do_not_go_round_either(make_pair: Callabl
 @pytest.mark.parametrize("naming", POLICIES.values(), ids=POLICIES.keys())
 def test_nothing_goes_round_for_a_minute(make_pair: Callable[..., Pair], naming: Naming) -> None:
     pair = make_pair(naming)
+    begun = time.monotonic()
     _run(pair, LONG_SECONDS)
+    written = len(pair.east.local.values) + len(pair.west.local.values)
+    print(f"\n{naming}: {time.monotonic() - begun:.0f} s, {written} records on both sides once, nothing went round")
     pair.stop()

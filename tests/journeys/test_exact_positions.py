@@ -62,7 +62,9 @@ def test_every_group_goes_on_at_the_next_record(
         ",".join(topic.topic for topic in topics), source=own_cluster, read_committed=True, heartbeats=Heartbeats()
     )
     alias = settings.flow.source
-    _beat(source, alias)
+    far = f"far-of-{alias}"
+    _beat(source, alias, HEARTBEATS_TOPIC)
+    _beat(source, far, f"{far}.{HEARTBEATS_TOPIC}")
     flow = fill(topics, RECORDS, lambda: lanes_without_spark(settings), kills=KILLS, seed=SEED, tell=print)
     for topic in topics:
         wait_until_caught_up(source, target, topic.topic, f"{alias}.{topic.topic}")
@@ -82,16 +84,18 @@ def test_every_group_goes_on_at_the_next_record(
     ]
     _assert_ledger_tells_all(logs, target, alias)
     _assert_offset_syncs(logs, source)
-    _assert_java_client_reads_it(target, alias, [group_of(topic_name, share) for share in SHARES[::2]], tmp_path)
+    groups = [group_of(topic_name, share) for share in SHARES[::2]]
+    _assert_java_client_reads_it(target, (alias, far), [topic.topic for topic in topics], groups, tmp_path)
 
 
-def _beat(source: str, alias: str) -> None:
-    """A heartbeat on the source, as the reverse flow's heartbeat job writes it: the flow mirrors it."""
-    if not topic_partitions(source, HEARTBEATS_TOPIC):
-        create_topic(source, HEARTBEATS_TOPIC)
+def _beat(source: str, alias: str, topic: str) -> None:
+    """A heartbeat on the source, as the reverse flow's heartbeat job writes it: the flow mirrors it. One that came from a
+    cluster behind the source is mirrored on, and says that there are two hops to that."""
+    if not topic_partitions(source, topic):
+        create_topic(source, topic)
     beat = Heartbeat("west", alias, int(time.time() * 1000))
     client = producer(source)
-    client.produce(HEARTBEATS_TOPIC, beat.value, beat.key)
+    client.produce(topic, beat.value, beat.key)
     assert client.flush(30) == 0
 
 
@@ -144,7 +148,11 @@ def _assert_offset_syncs(logs: list[TwoLogs], source: str) -> None:
         assert (sync.upstream, sync.downstream) == (there.offsets[-1], copy.offsets[-1])
 
 
-def _assert_java_client_reads_it(target: str, alias: str, groups: list[str], folder: Path) -> None:
+def _assert_java_client_reads_it(
+    target: str, aliases: tuple[str, str], topics: list[str], groups: list[str], folder: Path
+) -> None:
+    """``aliases``: the source, and a cluster behind it."""
+    alias, far = aliases
     compiler = shutil.which("javac", path=str(java_home() / "bin")) or shutil.which("javac")
     if compiler is None:
         pytest.skip("there is no javac here; all else of this journey was held")
@@ -158,22 +166,27 @@ def _assert_java_client_reads_it(target: str, alias: str, groups: list[str], fol
         "ReadTarget",
         target,
         alias,
+        far,
         *groups,
     ]
     ended = subprocess.run(command, check=False, capture_output=True, text=True, timeout=JAVA_S)
     assert ended.returncode == 0, ended.stderr[-4_000:]
     facts = [line.split(" ") for line in ended.stdout.splitlines() if line]
     told = {fact[0]: fact[1] for fact in facts if fact[0] != "offset"}
-    assert alias in told["upstream"].split(",")
-    assert (told["hops"], told["nowhere"]) == ("1", "-1")
+    assert {alias, far} <= set(told["upstream"].split(","))
+    assert (told["hops"], told["far"], told["nowhere"], told["clients"]) == ("1", "2", "-1", "true")
+    beats = [f"{alias}.{HEARTBEATS_TOPIC}", f"{alias}.{far}.{HEARTBEATS_TOPIC}"]
+    assert told["remote"].split(",") == sorted([*(f"{alias}.{topic}" for topic in topics), *beats])
+    assert set(told["remote"].split(",")) <= set(told["all"].split(","))
+    assert set(beats) <= set(told["heartbeats"].split(","))
     assert f"{alias}.checkpoints.internal" in told["checkpoints"].split(",")
-    assert f"{alias}.heartbeats" in told["heartbeats"].split(",")
     translated = [
-        (topic, int(number), int(offset)) for _, topic, number, offset in (f for f in facts if f[0] == "offset")
+        (topic, int(number), int(offset), metadata)
+        for _, topic, number, offset, metadata in (fact for fact in facts if fact[0] == "offset")
     ]
     wanted = read_checkpoints(target, alias)
     by_group = [
-        (at.topic, at.partition, one.downstream_offset)
+        (at.topic, at.partition, one.downstream_offset, one.metadata)
         for group in groups
         for (_, at), one in sorted(wanted.items())
         if one.group == group

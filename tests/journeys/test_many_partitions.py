@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import psutil
+import pytest
 
 from mirrorspark.lab.clients import create_topic, producer, total_records, wait_for
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers, started_together
@@ -16,9 +17,7 @@ from mirrorspark.settings import FlowSettings, TopicSync
 
 BUSY, IDLE_TOPICS, IDLE_EACH = 10, 10, 99
 RECORDS_PER_S = 500
-MEASURED_S = 15.0
-RATIO_WANTED, RATIO_MAX = 2.0, 3.0
-"""The promise, and what a short run on a busy machine may show."""
+RATIO_WANTED = 2.0
 PATIENCE_S = 180.0
 
 
@@ -54,8 +53,18 @@ def _cpu_s(flow: FlowWithoutSpark) -> float:
     return float(times.user + times.system)
 
 
+@pytest.mark.parametrize(
+    ("measured_s", "ratio_max"),
+    [
+        pytest.param(10.0, 4.0, id="short, on a busy machine"),
+        pytest.param(60.0, RATIO_WANTED, id="as promised", marks=pytest.mark.slow),
+    ],
+)
 def test_990_idle_partitions_hardly_cost_cpu(
-    flow_settings: Callable[..., FlowSettings], lanes_without_spark: Callable[..., FlowWithoutSpark]
+    measured_s: float,
+    ratio_max: float,
+    flow_settings: Callable[..., FlowSettings],
+    lanes_without_spark: Callable[..., FlowWithoutSpark],
 ) -> None:
     source, target = ClusterOfBrokers("many-source"), ClusterOfBrokers("many-target")
     with started_together(source, target):
@@ -85,7 +94,7 @@ def test_990_idle_partitions_hardly_cost_cpu(
             wait_for(both_keep_up, "both flows to keep up with the traffic", PATIENCE_S)
             before, began = carried(), time.monotonic()
             cpu_before = {flow: _cpu_s(flow) for flow in remotes}
-            wait_for(lambda: time.monotonic() - began > MEASURED_S, "the measured time", 2 * MEASURED_S, 0.5)
+            wait_for(lambda: time.monotonic() - began > measured_s, "the measured time", 2 * measured_s, 0.5)
             cpu = {flow: _cpu_s(flow) - cpu_before[flow] for flow in remotes}
             moved = {flow: now - before[flow] for flow, now in carried().items()}
         ratio = cpu[many] / cpu[few]
@@ -93,8 +102,8 @@ def test_990_idle_partitions_hardly_cost_cpu(
             f"{BUSY} partitions: {cpu[few]:.2f} CPU s for {moved[few]} records; {count} partitions: {cpu[many]:.2f} CPU s "
             f"for {moved[many]} records; ratio {ratio:.2f} (promised {RATIO_WANTED:.0f})"
         )
-        assert min(moved.values()) > 0.5 * RECORDS_PER_S * MEASURED_S  # both carried the traffic
-        assert ratio <= RATIO_MAX
+        assert min(moved.values()) > 0.5 * RECORDS_PER_S * measured_s  # both carried the traffic
+        assert ratio <= ratio_max
         # The idle ones are alive: one of them carries at once.
         client = producer(source.bootstrap)
         client.produce("idle-7", b"awake", partition=98)

@@ -23,6 +23,7 @@ from mirrorspark.lab.raw_log import raw_batches
 from mirrorspark.names import TopicPartition
 from mirrorspark.offsets.position import Position, positions_group
 from mirrorspark.settings import FlowSettings, Limits, Policies
+from mirrorspark.wire.record_batch import PATCH_BYTES_MIN
 
 ARRIVES_S = 60.0
 RETRIED_SOON = {"mirrorspark.pipeline.troubles.RETRY_WAITING_S": 1.0}
@@ -456,7 +457,8 @@ def test_damaged_batch_is_named_and_nothing_of_it_is_signed_anew(
     settings = flow_settings(topic_name, source=own_cluster)
     world = World(own_cluster, target_cluster, topic_name, settings)
     world.write(numbered(0, 10))
-    world.write([b"a value that will be found on the disk"])
+    large = b"a value that will be found on the disk".ljust(2 * PATCH_BYTES_MIN, b".")
+    world.write([large])
     world.write(numbered(11, 15))
     broker = own_cluster.broker(1)
     broker.stop()
@@ -471,6 +473,8 @@ def test_damaged_batch_is_named_and_nothing_of_it_is_signed_anew(
     assert place(event) == (topic_name, 0, 10, 10)
     assert event.waits
     assert "checksum" in event.text
+    # A large batch goes unread: it was not signed anew, so the target can tell.
+    assert "the target refused it" in event.text
     wait_waits(flow, world.remote)
     world.others_flow(flow)
     assert world.arrived() == numbered(0, 10)
@@ -479,7 +483,7 @@ def test_damaged_batch_is_named_and_nothing_of_it_is_signed_anew(
     raw[raw.index(b"gound on the disk")] ^= 1
     segment.write_bytes(raw)
     broker.start()
-    world.wait_arrived([*numbered(0, 10), b"a value that will be found on the disk", *numbered(11, 15)], flow)
+    world.wait_arrived([*numbered(0, 10), large, *numbered(11, 15)], flow)
     world.others_flow(flow)
     wait_nothing_waits(flow)
     flow.stop()

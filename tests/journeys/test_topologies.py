@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import os
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
 from mirrorspark.lab.flow_without_spark import LaneProcesses
 from mirrorspark.lab.mirror import Mirror, mirror_properties
 from mirrorspark.lab.plain_records import read_records, write_values
+from mirrorspark.lab.preload import preload
 from mirrorspark.lab.workload import Workload
 from mirrorspark.names import Flow
 from mirrorspark.observe.flow_status import FlowStatus
@@ -122,6 +124,8 @@ class Process:
         return next(one for one in self.flows.look() if one.flow == str(flow))
 
     def stop(self) -> None:
+        if not self._thread.is_alive():
+            return
         try:
             self.call(self.flows.stop())
         finally:
@@ -313,6 +317,107 @@ def test_flows_side_by_side_fail_and_change_alone(
             every_s=0.5,
         )
     flows.lanes.of_flow[ag].kill()
+
+
+# -- how much the others carry -----------------------------------------------------------------------------------------
+
+
+class CatchUps:
+    """Backlogs of one flow, taken up one after the other by an edit of ``topics``: how fast, in records a second."""
+
+    def __init__(self, flows: Process, properties: dict[str, str], flow: Flow, target: str) -> None:
+        self._flows, self._properties, self._flow, self._target = flows, properties, flow, target
+        self._topics: list[str] = []
+
+    def of(self, topic: str, records: int) -> float:
+        self._topics.append(topic)
+        _write(self._flows.file, {**self._properties, f"{self._flow}.topics": ", ".join(self._topics)})
+        self._flows.read_again()
+        remote = f"{self._flow.source}.{topic}"
+
+        def arrived() -> int:
+            return total_records(self._target, remote) if topic_partitions(self._target, remote) else 0
+
+        wait_for(lambda: arrived() > 0, f"the first record of {remote}", DEADLINE_S, every_s=0.02)
+        begun, first = time.monotonic(), arrived()
+        wait_for(lambda: arrived() >= records, f"all of {remote}", DEADLINE_S, every_s=0.02)
+        return (records - first) / max(time.monotonic() - begun, 0.02)
+
+
+@pytest.mark.parametrize(
+    ("records", "rounds", "ratio_min"),
+    [
+        (20_000, 1, 0.05),  # others use the machine too: what is meant is that nothing stands still
+        pytest.param(200_000, 4, 0.7, marks=[pytest.mark.slow, pytest.mark.timeout(1800)]),
+    ],
+)
+def test_flows_that_fail_take_no_throughput_from_the_others(
+    records: int,
+    rounds: int,
+    ratio_min: float,
+    source_cluster: ClusterOfBrokers,
+    target_cluster: ClusterOfBrokers,
+    guarded: ClusterOfBrokers,
+    topic_name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    process: Callable[[Path], Process],
+) -> None:
+    """The same backlogs by one flow: alone, then beside a target that is down, a forbidden topic and a bad regex."""
+    monkeypatch.setattr(flow_life, "RETRY_PAUSE_S_MAX", 1.0)
+    source, target = source_cluster.bootstrap, target_cluster.bootstrap
+    secret, topics = f"{topic_name}-secret", [f"{topic_name}-{number}" for number in range(rounds)]
+    for topic in topics:
+        create_topic(source, topic, 2)
+        preload(source, topic, 2, records)
+    create_topic(source, secret)
+    write_values(source, secret, [b"hush"])
+
+    def rate(case: str, broken: Callable[[str], dict[str, str]]) -> float:
+        """Of the flow a->b, the best of all backlogs; ``broken`` are flows out of a that cannot work."""
+        a = f"a-{case}-{topic_name[-20:]}"
+        more = broken(a)
+        properties = {
+            "clusters": ", ".join((a, "b", *(key.split(".")[0] for key in more if key.endswith("servers")))),
+            f"{a}.bootstrap.servers": source,
+            "b.bootstrap.servers": target,
+            f"{a}->b.enabled": "true",
+            f"{a}->b.topics": "none-yet",
+            "emit.heartbeats.enabled": "false",
+            "replication.factor": "1",
+            "refresh.topics.interval.seconds": "1",
+            **more,
+        }
+        file = tmp_path / f"{case}.properties"
+        _write(file, properties)
+        flows = process(file)
+        flows.start()
+        if broken is three_that_fail:
+            wait_for(lambda: bool(flows.status(Flow(a, "g")).waiting), "the forbidden topic to be named", DEADLINE_S)
+            for flow in (Flow(a, "down"), Flow(a, "bad")):
+                wait_for(lambda flow=flow: flows.status(flow).verdict == "failed", f"{flow} to fail", DEADLINE_S)
+        catch_ups = CatchUps(flows, properties, Flow(a, "b"), target)
+        best = max(catch_ups.of(topic, records) for topic in topics)
+        assert flows.status(Flow(a, "b")).verdict == "running", flows.status(Flow(a, "b")).notices
+        flows.stop()
+        return best
+
+    def three_that_fail(a: str) -> dict[str, str]:
+        _forbid_writing(guarded.bootstrap, f"{a}.{secret}")
+        return {
+            "g.bootstrap.servers": guarded.bootstrap,
+            "down.bootstrap.servers": NOBODY,
+            "bad.bootstrap.servers": "127.0.0.1:2",
+            f"{a}->g.enabled": "true",
+            f"{a}->g.topics": secret,
+            f"{a}->down.enabled": "true",
+            f"{a}->bad.enabled": "true",
+            f"{a}->bad.topics": "[a",
+        }
+
+    alone, beside = rate("alone", lambda a: {}), rate("beside", three_that_fail)
+    print(f"\n{alone:,.0f} records/s alone, {beside:,.0f} beside three that fail: {beside / alone:.2f}")
+    assert beside >= ratio_min * alone
 
 
 def test_two_mirrors_share_a_flow_with_topics_of_their_own(

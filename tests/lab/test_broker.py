@@ -7,15 +7,19 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 from confluent_kafka import KafkaException
 
-from mirrorspark.errors import LabError
+from mirrorspark.cluster.cluster_client import ClusterClient
+from mirrorspark.errors import AuthenticationFailed, LabError
 from mirrorspark.lab.clients import admin, create_topic, delete_topic, end_offsets, producer, topic_partitions, wait_for
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
+from mirrorspark.settings import ClusterSettings, parse_bootstrap
 
 
 def _write(cluster: ClusterOfBrokers, topic: str, value: bytes) -> None:
@@ -84,9 +88,13 @@ def test_settings_reach_the_broker_and_topics_come_and_go(source_cluster: Cluste
     assert topic_partitions(source_cluster.bootstrap, topic_name) == 0
 
 
-def test_cluster_that_asks_who_we_are() -> None:
+def test_cluster_that_asks_who_we_are(in_loop: Callable[..., Any]) -> None:
+    """Ordinary clients and our own log in; ours with a JAAS text, in which a quote stands with a backslash before it."""
     module = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-    users = f'{module} username="admin" password="admin-word" user_admin="admin-word" user_mirror="mirror-word";'
+    password = 'mirror "word"; x=y'
+    quoted = password.replace('"', '\\"')
+    in_file = quoted.replace("\\", "\\\\")
+    users = f'{module} username="admin" password="admin-word" user_admin="admin-word" user_mirror="{in_file}";'
     login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "mirror"}
     settings = {
         "listener.security.protocol.map": "CLIENT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
@@ -94,11 +102,28 @@ def test_cluster_that_asks_who_we_are() -> None:
         "sasl.mechanism.inter.broker.protocol": "PLAIN",
         "listener.name.client.plain.sasl.jaas.config": users,
     }
-    known = {**login, "sasl.password": "mirror-word"}
+    known = {**login, "sasl.password": password}
     with ClusterOfBrokers("guarded", settings=settings, client=known) as cluster:
         create_topic(cluster.bootstrap, "secret", 1, client=admin(cluster.bootstrap, known))
         with pytest.raises(KafkaException):
             admin(cluster.bootstrap, {**login, "sasl.password": "guess"}).list_topics(timeout=2)
+
+        def ours(text: str) -> ClusterClient:
+            jaas = {"sasl.jaas.config": f'{module} username="mirror" password="{text}";'}
+            client = {name: value for name, value in login.items() if name != "sasl.username"} | jaas
+            return ClusterClient(ClusterSettings("guarded", parse_bootstrap(cluster.bootstrap, "x"), client), "test")
+
+        async def listed(client: ClusterClient) -> list[str]:
+            try:
+                await client.start(60.0)
+                return [one.name for one in await client.refresh(["secret"]) if not one.error_code]
+            finally:
+                client.close()
+
+        assert in_loop(listed(ours(quoted))) == ["secret"]
+        with pytest.raises(AuthenticationFailed) as caught:
+            in_loop(listed(ours("guess-at-it")))
+        assert "guess-at-it" not in str(caught.value)
 
 
 def test_misuse_is_told() -> None:

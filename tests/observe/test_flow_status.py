@@ -10,7 +10,14 @@ import pytest
 
 from mirrorspark.events import Event, EventKind
 from mirrorspark.names import TopicPartition
-from mirrorspark.observe.flow_status import LANE_SILENT_S, LANE_START_S, MOVED_WINDOW_S, FlowStatus, words_of_groups
+from mirrorspark.observe.flow_status import (
+    LANE_SILENT_S,
+    LANE_START_S,
+    MOVED_WINDOW_S,
+    FlowStatus,
+    words_of_groups,
+    words_of_skipped,
+)
 
 ORDERS = TopicPartition("east.orders", 0)
 GAP = Event(EventKind.DATA_GAP, "gone", "orders", 0, 5, 9)

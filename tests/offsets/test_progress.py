@@ -97,3 +97,11 @@ json_values = st.recursive(
 def test_any_place_and_value_never_raise(place: object, value: object) -> None:
     parse_progress(json.dumps(["MirrorSourceConnector", place]).encode(), json.dumps(value).encode(), "A")
     parse_progress(KEY, json.dumps({"offset": value}).encode(), "A")
+
+
+def test_a_connector_of_connect_has_its_own_name() -> None:
+    key, value = progress_entry("A", "foo", 0, 123, "mm2-msc")
+    assert key == KEY.replace(b"MirrorSourceConnector", b"mm2-msc")
+    assert parse_progress(key, value, "A", "mm2-msc") == ("foo", 0, 123)
+    assert parse_progress(key, value, "A") is None
+    assert parse_progress(KEY, VALUE, "A", "mm2-msc") is None

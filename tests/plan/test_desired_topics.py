@@ -94,6 +94,33 @@ def test_2_4_7_a_deleted_source_topic_keeps_its_copy() -> None:
     assert actions[1].reason == Reason.SOURCE_TOPIC_DELETED
 
 
+@pytest.mark.parametrize("error_code", [3, 5, 29])
+def test_2_1_9_one_topic_that_cannot_be_described_does_not_fail_the_scan(error_code: int) -> None:
+    """In MirrorMaker 2 one failing describe fails all."""
+    actions = decide([topic("a"), topic("b", 0, error_code=error_code), topic("c")], [])
+    assert [(one.topic, one.kind) for one in actions] == [
+        ("a", ActionKind.CREATE),
+        ("b", ActionKind.WAIT),
+        ("c", ActionKind.CREATE),
+    ]
+    assert (actions[1].reason, str(error_code) in actions[1].text) == (Reason.NOT_READY_ON_SOURCE, True)
+
+
+def test_2_1_9_topics_that_kafka_lists_as_internal_are_left_out() -> None:
+    assert the_one(decide([topic("a", internal=True)], [], topics="a")) == (ActionKind.SKIP, Reason.KAFKA_INTERNAL)
+
+
+@pytest.mark.parametrize("on_target", [[topic("east.a"), topic("east.b")], [topic("east.a"), topic("own")]])
+def test_2_4_5_what_is_only_on_the_target_causes_nothing(on_target: list[SeenTopic]) -> None:
+    assert the_one(decide([topic("a")], on_target)) == (ActionKind.CARRY, Reason.IN_STEP)
+
+
+@pytest.mark.parametrize(("source", "target"), [(1, 3), (2, 100)])
+def test_2_5_8_partitions_never_become_fewer(source: int, target: int) -> None:
+    (action,) = decide([topic("a", source)], [topic("east.a", target)])
+    assert not action.changes_target
+
+
 # -- deletion, where it is wanted ---------------------------------------------------------------------------------------
 
 DELETE = Policies(on_source_topic_deleted="delete")

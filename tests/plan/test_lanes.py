@@ -54,6 +54,20 @@ def test_every_wanted_partition_is_in_exactly_one_lane(
     assert Counter(one for lane in lanes for one in lane) == Counter(wanted)
 
 
+@pytest.mark.parametrize(
+    ("partitions", "tasks_max", "sizes"),
+    [([8, 2, 2], 3, [4, 4, 4]), ([2], 3, [1, 1, 0]), ([1, 1, 1], 2, [2, 1]), ([], 2, [0, 0]), ([5], 1, [5])],
+)
+def test_2_4_9_partitions_are_dealt_evenly_over_tasks_max_lanes(
+    partitions: list[int], tasks_max: int, sizes: list[int]
+) -> None:
+    """MirrorMaker 2's vector is 8, 2 and 2 over 3 tasks, dealt in turn; here a task more than there are partitions idles."""
+    wanted = [one for number, count in enumerate(partitions) for one in _topic(f"t{number}", count)]
+    lanes = spread(wanted, tasks_max)
+    assert sorted(_sizes(lanes), reverse=True) == sizes
+    assert Counter(one for lane in lanes for one in lane) == Counter(wanted)
+
+
 @brief
 @given(wanted_lists, st.integers(1, 6))
 def test_lanes_are_even_by_count_without_rates(wanted: list[Assignment], lane_count: int) -> None:

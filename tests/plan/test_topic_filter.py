@@ -71,6 +71,25 @@ def test_2_1_2_lists_are_split_on_commas(topics: str, topic: str, wanted: bool) 
     assert _wants(topic, topics) == wanted
 
 
+@pytest.mark.parametrize(
+    ("topic", "wanted"),
+    [
+        ("mm2-offset-syncs.b.internal", False),
+        ("a.checkpoints.internal", False),
+        ("b.a.checkpoints.internal", False),
+        ("mm2-offsets.a.internal", False),
+        ("mm2-status.a.internal", False),
+        ("mm2-configs.a.internal", False),
+        ("heartbeats", True),
+    ],
+)
+@pytest.mark.parametrize("topics", [".*", "mm2.*, .*internal, heartbeats", "nothing"])
+def test_2_1_7_a_mirrors_own_topics_are_never_mirrored_but_for_heartbeats(
+    topic: str, wanted: bool, topics: str
+) -> None:
+    assert _wants(topic, topics, "") == wanted
+
+
 def test_2_1_2_a_comma_inside_a_regex_cannot_be_written() -> None:
     with pytest.raises(SettingsError, match=r"a comma ends an element of the list, so \{n,m\} cannot be written"):
         _wants("aa", "a{1,3}")

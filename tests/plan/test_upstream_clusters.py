@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mirrorspark.plan.topic_filter import TopicFilter
 from mirrorspark.plan.topic_naming import DefaultNaming, IdentityNaming, NamingFacts, SameNaming
 from mirrorspark.plan.upstream_clusters import (
     UNREACHABLE,
@@ -33,6 +34,19 @@ TOPICS = [
     "mm2-offset-syncs.x.internal",
     "__consumer_offsets",
 ]
+
+
+@pytest.mark.parametrize("naming", [DefaultNaming, IdentityNaming, SameNaming])
+@pytest.mark.parametrize(
+    ("on_a", "on_b"), [("heartbeats", "A.heartbeats"), ("C.heartbeats", "A.C.heartbeats"), ("B.heartbeats", "")]
+)
+def test_2_12_3_a_flow_brings_its_sources_heartbeats(naming: type[DefaultNaming], on_a: str, on_b: str) -> None:
+    """What B->A writes on A arrives on B by A->B, whatever ``topics`` says; what came from B does not come back."""
+    policy = naming(NamingFacts("A", "B"))
+    wanted = TopicFilter("nothing", ".*", policy, target="B").refusal(on_a) is None
+    assert wanted is bool(on_b)
+    if on_b:
+        assert policy.remote(on_a) == on_b
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "pipeline": ("wire", "cluster", "plan", "offsets", "observe.metric_catalogue", *WORDS),
     "observe": ("names", "settings", "errors", "events"),
     "config": ("plan", "cluster.security", "cluster.jaas", *WORDS),
-    "control": ("wire", "cluster", "plan", "offsets", "pipeline", "observe", "config", *WORDS),
-    "lab": ("wire", "cluster", "plan", "offsets", "pipeline", "observe", "config", "control", *WORDS),
+    "rest": ("config", *WORDS),
+    "control": ("wire", "cluster", "plan", "offsets", "pipeline", "observe", "config", "rest", *WORDS),
+    "lab": ("wire", "cluster", "plan", "offsets", "pipeline", "observe", "config", "rest", "control", *WORDS),
     "__main__": ("control", "lab", *WORDS),
 }
 

@@ -92,13 +92,34 @@ class AppendQueue:
 
 
 class _Request:
-    __slots__ = ("batches", "link", "node", "sent_at")
+    """What went out together; the connection brings its answer here."""
 
-    def __init__(self, node: _Node, link: Connection) -> None:
+    __slots__ = ("batches", "link", "node", "on_answer", "on_failure", "sent_at", "version")
+
+    def __init__(
+        self,
+        node: _Node,
+        link: Connection,
+        on_answer: Callable[[_Request, PooledBuffer], None],
+        on_failure: Callable[[_Request, str], None],
+    ) -> None:
         self.node = node
         self.link = link
+        self.version = link.version(PRODUCE_API_KEY, PRODUCE_VERSION_MIN, PRODUCE_VERSION_MAX, "Produce")
+        self.on_answer = on_answer
+        self.on_failure = on_failure
         self.sent_at = time.monotonic()
         self.batches: dict[TopicPartition, tuple[AppendQueue, Outgoing]] = {}
+
+    def done(self) -> bool:
+        return False
+
+    def set_result(self, answer: PooledBuffer, /) -> None:
+        self.on_answer(self, answer)
+
+    def set_exception(self, error: BaseException, /) -> None:
+        # Later: a connection may end while a request is being put together.
+        self.link.loop.call_soon(self.on_failure, self, str(error))
 
 
 class _Node:
@@ -193,7 +214,7 @@ class BatchAppender:
         self._pump(node)
 
     def _send(self, node: _Node, link: Connection) -> None:
-        request = _Request(node, link)
+        request = _Request(node, link, self._answered, self._lost_answer)
         topics: dict[str, list[tuple[int, memoryview]]] = {}
         size = 0
         ready = node.ready
@@ -224,11 +245,9 @@ class BatchAppender:
                 queue.listed = False
         if size == 0:
             return
-        version = link.version(PRODUCE_API_KEY, PRODUCE_VERSION_MIN, PRODUCE_VERSION_MAX, "Produce")
         body = encode_produce(topics, timeout_ms=self._timeout_ms, transactional_id=self._transactional_id)
         node.out.append(request)
-        future = link.send_raw(PRODUCE_API_KEY, version, False, body)
-        future.add_done_callback(lambda done: self._answered(request, version, done))
+        link.send_raw_for(request, PRODUCE_API_KEY, request.version, False, body)
 
     def drop_frozen(self) -> None:
         """A frozen broker answers nothing: give up connections whose oldest request is too old. Called every second."""
@@ -237,23 +256,27 @@ class BatchAppender:
             if node.link is not None and node.out and node.out[0].sent_at < oldest_allowed:
                 node.link.close()
 
-    def _answered(self, request: _Request, version: int, done: asyncio.Future[PooledBuffer]) -> None:
-        node = request.node
-        if node.link is request.link:
-            node.out.remove(request)
+    def _is_over(self, request: _Request) -> bool:
+        """The request is no longer out; whether there is anything to be done about it."""
+        if request.node.link is request.link:
+            request.node.out.remove(request)
         for queue, _ in request.batches.values():
             queue.outstanding -= 1
-        if self._closed:
-            return
-        if done.cancelled() or done.exception() is not None:
-            why = str(done.exception()) if not done.cancelled() else "cancelled"
+        return not self._closed
+
+    def _lost_answer(self, request: _Request, why: str) -> None:
+        if self._is_over(request):
             for queue, batch in request.batches.values():
                 if batch.request is request:
                     self._unanswered(queue, why)
+
+    def _answered(self, request: _Request, buffer: PooledBuffer) -> None:
+        node = request.node
+        if not self._is_over(request):
+            buffer.release()
             return
-        buffer = done.result()
         try:
-            results, throttle_ms = decode_produce(version, buffer.view)
+            results, throttle_ms = decode_produce(request.version, buffer.view)
             settled = [(*request.batches[TopicPartition(one.topic, one.partition)], one) for one in results]
         except (WireError, KeyError) as error:
             # Nothing can be said of any batch in it: as if the connection had been lost.

@@ -280,6 +280,12 @@ class ClusterClient:
         for key in [key for key in self._connections if key[0] == node]:
             self._connections.pop(key).close()
 
+    @property
+    def peer_certificates(self) -> list[bytes]:
+        """What brokers showed on the connections that are open (DER), where TLS is spoken."""
+        links = [link for link in self._connections.values() if link.closed is None]
+        return [shown for link in links if (shown := link.peer_certificate) is not None]
+
     def close(self) -> None:
         for link in self._connections.values():
             link.close()

@@ -11,10 +11,9 @@ import asyncio
 import socket
 import ssl
 import struct
-import sys
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 
@@ -29,15 +28,24 @@ ANSWER_BYTES_MAX = 512 * 1024 * 1024
 SOCKET_BUFFER_BYTES = 4 * 1024 * 1024
 SEND_BUFFERS_MAX = 64
 """Buffers given to one sendmsg call (the kernel allows 1024)."""
-READ_TOGETHER_BYTES_MAX = 512 * 1024
-"""Of a long answer the loop is woken for this much at a time rather than for each segment: a wake costs more than a copy."""
 
 _FRAME = struct.Struct(">i")
 _CORRELATION = struct.Struct(">i")
 _HEADER = struct.Struct(">ihhih")
 
 Bytes = bytes | bytearray | memoryview
-_RCVLOWAT: int | None = getattr(socket, "SO_RCVLOWAT", None) if sys.platform == "linux" else None
+HEAD_BYTES_MAX = 1024
+"""Read at once where an answer begins: short answers come whole, several together, with one call."""
+
+
+class Asker(Protocol):
+    """Who gets an answer: a future, or somebody who is told at once, without a turn of the loop between."""
+
+    def done(self) -> bool: ...
+
+    def set_result(self, answer: PooledBuffer, /) -> None: ...
+
+    def set_exception(self, error: BaseException, /) -> None: ...
 
 
 class Connection:
@@ -51,18 +59,18 @@ class Connection:
         self._tls = isinstance(sock, ssl.SSLSocket)
         self._client_id = client_id.encode()
         self._client_name = client_id
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._correlation = 0
-        self._waiting: deque[tuple[int, asyncio.Future[PooledBuffer]]] = deque()
+        self._waiting: deque[tuple[int, Asker]] = deque()
         self._outgoing: deque[memoryview] = deque()
-        self._frame = bytearray(4)
+        self._head = memoryview(bytearray(HEAD_BYTES_MAX))
+        self._head_bytes = 0
         self._pool = BufferPool(0, 0)
         self._answer: PooledBuffer | None = None
-        self._unread = memoryview(self._frame)
+        self._unread = self._head
         self._writer_registered = False
-        self._wakes_at_bytes = 1
         self.closed: ClusterError | None = None
-        self._loop.add_reader(sock.fileno(), self._on_readable)
+        self.loop.add_reader(sock.fileno(), self._on_readable)
 
     @classmethod
     async def open(cls, host: str, port: int, security: Security, client_id: str, timeout_s: float) -> Connection:
@@ -91,6 +99,11 @@ class Connection:
             raise
         return connection
 
+    @property
+    def peer_certificate(self) -> bytes | None:
+        """What the broker showed (DER), where TLS is spoken."""
+        return self._sock.getpeercert(True) if isinstance(self._sock, ssl.SSLSocket) else None
+
     def use_pool(self, pool: BufferPool) -> None:
         self._pool = pool
 
@@ -102,6 +115,12 @@ class Connection:
         """The newest version that both sides know; Unreachable's sibling ClusterError if there is none."""
         theirs_min, theirs_max = self.versions.get(api_key, (0, -1))
         best = min(theirs_max, ours_max)
+        if theirs_max < 0:
+            raise ClusterError(
+                f"{self.address}: the broker does not know {name or f'API {api_key}'}; it is too old for it",
+                address=self.address,
+                api_key=api_key,
+            )
         if best < max(theirs_min, ours_min):
             raise ClusterError(
                 f"{self.address}: the broker offers {name or 'API'} versions {theirs_min}..{theirs_max}, "
@@ -116,7 +135,8 @@ class Connection:
         message.API_VERSION = version
         self._correlation += 1
         message.with_header(correlation_id=self._correlation, client_id=self._client_name)
-        future = self._enqueue([memoryview(message.encode(header=True, framed=True))], self._correlation)
+        future: asyncio.Future[PooledBuffer] = self.loop.create_future()
+        self._enqueue([memoryview(message.encode(header=True, framed=True))], self._correlation, future)
         answer = await self._await(future, message.name, timeout_s)
         return response_class.decode(answer.view, version=version, header=True)
 
@@ -124,11 +144,17 @@ class Connection:
         self, api_key: int, version: int, flexible: bool, body: Sequence[Bytes]
     ) -> asyncio.Future[PooledBuffer]:
         """A bulk message: header written here, body as given. The answer still begins with its response header."""
+        future: asyncio.Future[PooledBuffer] = self.loop.create_future()
+        self.send_raw_for(future, api_key, version, flexible, body)
+        return future
+
+    def send_raw_for(self, asker: Asker, api_key: int, version: int, flexible: bool, body: Sequence[Bytes]) -> None:
+        """``send_raw`` with the answer brought to ``asker``."""
         self._correlation += 1
         tags = b"\0" if flexible else b""
         size = 10 + len(self._client_id) + len(tags) + sum(len(part) for part in body)
         head = _HEADER.pack(size, api_key, version, self._correlation, len(self._client_id)) + self._client_id + tags
-        return self._enqueue([memoryview(head), *(memoryview(part) for part in body)], self._correlation)
+        self._enqueue([memoryview(head), *(memoryview(part) for part in body)], self._correlation, asker)
 
     async def _await(self, future: asyncio.Future[PooledBuffer], name: str, timeout_s: float) -> PooledBuffer:
         try:
@@ -162,17 +188,15 @@ class Connection:
             raise Unreachable(f"{self.address}: that is not a Kafka broker", address=self.address) from error
         self.versions = {entry.api_key: (entry.min_version, entry.max_version) for entry in answer.api_keys}
 
-    def _enqueue(self, parts: list[memoryview], correlation: int) -> asyncio.Future[PooledBuffer]:
-        future: asyncio.Future[PooledBuffer] = self._loop.create_future()
+    def _enqueue(self, parts: list[memoryview], correlation: int, asker: Asker) -> None:
         if self.closed is not None:
-            future.set_exception(self.closed)
-            return future
-        self._waiting.append((correlation, future))
+            asker.set_exception(self.closed)
+            return
+        self._waiting.append((correlation, asker))
         idle = not self._outgoing
         self._outgoing.extend(parts)
         if idle:
             self._flush()
-        return future
 
     def _flush(self) -> None:
         outgoing = self._outgoing
@@ -194,60 +218,70 @@ class Connection:
         except (BlockingIOError, InterruptedError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
             if not self._writer_registered:
                 self._writer_registered = True
-                self._loop.add_writer(self._sock.fileno(), self._flush)
+                self.loop.add_writer(self._sock.fileno(), self._flush)
             return
         except OSError as error:
             self.close(self._lost(error))
             return
         if self._writer_registered:
             self._writer_registered = False
-            self._loop.remove_writer(self._sock.fileno())
+            self.loop.remove_writer(self._sock.fileno())
 
     def _on_readable(self) -> None:
-        try:
-            while self.closed is None:
+        while self.closed is None:
+            try:
                 received = self._sock.recv_into(self._unread)
-                if received == 0:
-                    self.close(self._lost(None))
-                    return
-                self._unread = self._unread[received:]
-                if not self._unread and self._part_complete():
-                    self._wake_when_worth_it()
-                    return  # a whole answer: let its reader go first
-        except (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
-            self._wake_when_worth_it()
-            return
-        except OSError as error:
-            self.close(self._lost(error))
+            except (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                break
+            except OSError as error:
+                self.close(self._lost(error))
+                break
+            if received == 0:
+                self.close(self._lost(None))
+            elif not self._take_in(received):
+                break
 
-    def _wake_when_worth_it(self) -> None:
-        """Linux only, and not with TLS: what the socket holds there are not yet the bytes that we wait for."""
-        if self._tls or _RCVLOWAT is None:
-            return
-        wanted = min(len(self._unread), READ_TOGETHER_BYTES_MAX) if self._answer is not None else 1
-        if wanted != self._wakes_at_bytes:
-            self._wakes_at_bytes = wanted
-            self._sock.setsockopt(socket.SOL_SOCKET, _RCVLOWAT, wanted)
-
-    def _part_complete(self) -> bool:
+    def _take_in(self, received: int) -> bool:
+        """Bytes have come; whether to read on at once. What the socket keeps back will be told of again."""
+        if self._tls:
+            # But TLS may hold decrypted bytes that the selector cannot see.
+            is_more = True
+        else:
+            is_more = received == len(self._unread)
         if self._answer is None:
-            (size,) = _FRAME.unpack(self._frame)
-            if not 4 <= size <= ANSWER_BYTES_MAX:
-                self.close(
-                    Unreachable(
-                        f"{self.address}: that is not a Kafka broker (its answer begins with {bytes(self._frame)!r})",
-                        address=self.address,
-                    )
-                )
-                return True
-            self._answer = self._pool.take(size)
-            self._unread = self._answer.view
-            return False
-        answer, self._answer = self._answer, None
-        self._unread = memoryview(self._frame)
+            self._head_bytes += received
+            self._read_heads()
+            return is_more or self._answer is not None
+        self._unread = self._unread[received:]
+        if self._unread:
+            return is_more
+        answer, self._answer, self._unread = self._answer, None, self._head
         self._deliver(answer)
-        # TLS may hold decrypted bytes that the selector cannot see: read on.
-        return not (self._tls and self._sock.pending())  # type: ignore[attr-defined]
+        return self._tls and bool(self._sock.pending())  # type: ignore[attr-defined]
+
+    def _read_heads(self) -> None:
+        """Short answers out of what was read at once; of a long one the beginning, and the rest goes to its buffer."""
+        head, end, at = self._head, self._head_bytes, 0
+        while end - at >= _FRAME.size and self.closed is None:
+            (size,) = _FRAME.unpack_from(head, at)
+            if not 4 <= size <= ANSWER_BYTES_MAX:
+                begin = bytes(head[at : at + _FRAME.size])
+                text = f"{self.address}: that is not a Kafka broker (its answer begins with {begin!r})"
+                self.close(Unreachable(text, address=self.address))
+                return
+            at += _FRAME.size
+            here = min(size, end - at)
+            answer = self._pool.take(size)
+            answer.view[:here] = head[at : at + here]
+            at += here
+            if here < size:
+                self._head_bytes = 0
+                self._answer, self._unread = answer, answer.view[here:]
+                return
+            self._deliver(answer)
+        left = end - at
+        head[:left] = bytes(head[at:end])
+        self._head_bytes, self._unread = left, head[left:]
 
     def _deliver(self, answer: PooledBuffer) -> None:
         (correlation,) = _CORRELATION.unpack_from(answer.view, 0)
@@ -256,11 +290,11 @@ class Connection:
                 Unreachable(f"{self.address}: an answer to no request (not a Kafka broker?)", address=self.address)
             )
             return
-        _, future = self._waiting.popleft()
-        if future.done():
+        _, asker = self._waiting.popleft()
+        if asker.done():
             answer.release()
         else:
-            future.set_result(answer)
+            asker.set_result(answer)
 
     def _lost(self, error: OSError | None) -> Unreachable:
         why = f"connection lost ({error.strerror or error})" if error else "the broker closed the connection"
@@ -273,15 +307,16 @@ class Connection:
         if self.closed is not None:
             return
         self.closed = error or Unreachable(f"{self.address}: connection closed", address=self.address)
-        self._loop.remove_reader(self._sock.fileno())
-        self._loop.remove_writer(self._sock.fileno())
+        self.loop.remove_reader(self._sock.fileno())
+        self.loop.remove_writer(self._sock.fileno())
         self._sock.close()
         self._outgoing.clear()
         waiting, self._waiting = self._waiting, deque()
-        for _, future in waiting:
-            if not future.done():
-                future.set_exception(self.closed)
-                future.exception()  # those who gave up waiting shall not be reported as forgotten
+        for _, asker in waiting:
+            if not asker.done():
+                asker.set_exception(self.closed)
+                if isinstance(asker, asyncio.Future):
+                    asker.exception()  # those who gave up waiting shall not be reported as forgotten
 
 
 def _connect(host: str, port: int, security: Security, timeout_s: float) -> socket.socket:

@@ -63,19 +63,24 @@ class KeyedTopic:
         return spread
 
     async def append_batch(
-        self, partition: int, batch: bytearray, deadline: Deadline, transactional_id: str | None = None
-    ) -> None:
-        """A batch that the caller has encoded (and stamped, where it belongs to a transaction)."""
-        await self._append(TopicPartition(self.topic, partition), batch, deadline, transactional_id)
+        self, partition: int, batch: bytearray | memoryview, deadline: Deadline, transactional_id: str | None = None
+    ) -> int:
+        """A batch that the caller has encoded (and stamped, where it belongs to a transaction); the offset that it got."""
+        return await self._append(TopicPartition(self.topic, partition), batch, deadline, transactional_id)
 
     async def append(self, entries: Sequence[Entry], deadline: Deadline) -> None:
         for partition, some in self.split(entries).items():
             await self._append(TopicPartition(self.topic, partition), encode_entries(some), deadline)
 
     async def _append(
-        self, at: TopicPartition, batch: bytearray, deadline: Deadline, transactional_id: str | None = None
-    ) -> None:
+        self,
+        at: TopicPartition,
+        batch: bytearray | memoryview,
+        deadline: Deadline,
+        transactional_id: str | None = None,
+    ) -> int:
         client = self._client
+        base_offset = -1
         while True:
             try:
                 leader = client.leader(at)
@@ -97,7 +102,7 @@ class KeyedTopic:
                         link.close()
                         raise
                     results, _ = decode_produce(version, answer.view)
-                    code = results[0].error_code
+                    code, base_offset = results[0].error_code, results[0].base_offset
             except TimeoutError:
                 code = ErrorCode.REQUEST_TIMED_OUT
             except ClusterError as error:
@@ -105,7 +110,7 @@ class KeyedTopic:
                     raise
                 code = ErrorCode.NOT_LEADER_OR_FOLLOWER
             if code == 0:
-                return
+                return base_offset
             if not is_retriable(code) or deadline.passed:
                 raise broker_error(code, "Produce", str(at), topic=at.topic, partition=at.partition)
             await asyncio.sleep(RETRY_PAUSE_S)

@@ -95,9 +95,15 @@ async def list_offset(client: ClusterClient, at: TopicPartition, which: int, dea
 
 
 async def list_offsets(
-    client: ClusterClient, wanted: Iterable[TopicPartition], which: int, deadline: Deadline
+    client: ClusterClient,
+    wanted: Iterable[TopicPartition],
+    which: int,
+    deadline: Deadline,
+    *,
+    read_committed: bool = False,
 ) -> dict[TopicPartition, int]:
-    """The same for many partitions: one request per leader, repeated for those whose leader moved."""
+    """The same for many partitions: one request per leader, repeated for those whose leader moved. ``read_committed``: the
+    LATEST offset ends before the first transaction that is still open."""
     found: dict[TopicPartition, int] = {}
     missing = list(wanted)
     while missing:
@@ -107,7 +113,7 @@ async def list_offsets(
             for at in missing:
                 by_node.setdefault((await _leader(client, at)).node, []).append(at)
             for node, some in by_node.items():
-                answer = await client.request(_list_offsets_request(some, which), node=node)
+                answer = await client.request(_list_offsets_request(some, which, read_committed), node=node)
                 for topic in answer.topics:
                     for part in topic.partitions:
                         at = TopicPartition(topic.name, part.partition_index)
@@ -127,7 +133,7 @@ async def list_offsets(
     return found
 
 
-def _list_offsets_request(partitions: list[TopicPartition], which: int) -> Any:
+def _list_offsets_request(partitions: list[TopicPartition], which: int, read_committed: bool) -> Any:
     topic_class = ListOffsetsRequest.ListOffsetsTopic
     topics: dict[str, list[Any]] = {}
     for at in partitions:
@@ -136,7 +142,7 @@ def _list_offsets_request(partitions: list[TopicPartition], which: int) -> Any:
         )
     return ListOffsetsRequest(
         replica_id=-1,
-        isolation_level=0,
+        isolation_level=1 if read_committed else 0,
         topics=[topic_class(name=topic, partitions=parts) for topic, parts in topics.items()],
     )
 

@@ -8,10 +8,11 @@ broker refuses the older epoch there. The data itself stays non-transactional.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from kafka.protocol.admin import ListTransactionsRequest
+from kafka.protocol.admin import DescribeTransactionsRequest, ListTransactionsRequest
 from kafka.protocol.producer import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
@@ -30,12 +31,19 @@ __all__ = [
     "Writer",
     "add_partitions",
     "commit_positions_in_transaction",
+    "current_writer",
     "end_transaction",
     "fence",
     "find_transactional_id",
     "find_transactional_ids",
     "obtain_writer",
 ]
+
+
+log = logging.getLogger("mirrorspark.cluster")
+
+TIMEOUT_MS_EVERYWHERE = 60_000
+"""A transaction's longest time that every cluster may be asked for; it is Kafka's own default for producers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,14 @@ async def obtain_writer(
             answer = await client.request(request)
     else:
         answer = await client.request_coordinator(request, COORDINATOR_TRANSACTION, transactional_id, deadline)
+    if answer.error_code == ErrorCode.INVALID_TRANSACTION_TIMEOUT and transaction_timeout_ms > TIMEOUT_MS_EVERYWHERE:
+        log.warning(
+            "cluster %s: transaction.timeout.ms=%d is more than its transaction.max.timeout.ms allows; going on with %d",
+            client.alias, transaction_timeout_ms, TIMEOUT_MS_EVERYWHERE,
+        )  # fmt: skip
+        return await obtain_writer(
+            client, transactional_id, transaction_timeout_ms=TIMEOUT_MS_EVERYWHERE, deadline=deadline
+        )
     if answer.error_code:
         raise broker_error(answer.error_code, "InitProducerId", f"transactional id {transactional_id}")
     return Writer(transactional_id or "", answer.producer_id, answer.producer_epoch)
@@ -178,6 +194,16 @@ async def commit_positions_in_transaction(
         for part in topic.partitions:
             if part.error_code:
                 raise broker_error(part.error_code, "TxnOffsetCommit", f"{topic.name}-{part.partition_index}")
+
+
+async def current_writer(client: ClusterClient, transactional_id: str, deadline: Deadline) -> Writer:
+    """Who holds this transactional id now, by its coordinator. Brokers since 3.0."""
+    request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
+    answer = await client.request_coordinator(request, COORDINATOR_TRANSACTION, transactional_id, deadline)
+    (state,) = answer.transaction_states
+    if state.error_code:
+        raise broker_error(state.error_code, "DescribeTransactions", f"transactional id {transactional_id}")
+    return Writer(transactional_id, state.producer_id, state.producer_epoch)
 
 
 async def find_transactional_id(client: ClusterClient, producer_id: int) -> str | None:

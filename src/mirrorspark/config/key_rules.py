@@ -108,14 +108,14 @@ def _identical_offsets(built: BuiltFlow, findings: Findings) -> None:
     if settings.transactions:
         findings.error(
             key,
-            f"identical offsets leave no room for transactions of the mirror's own, whose markers take offsets: remove this, "
-            f"or set {settings.flow.target}.exactly.once.source.support = disabled; records are carried exactly once without",
+            "identical offsets leave no room for transactions of the mirror's own, whose markers take offsets: remove this, "
+            f"or set {settings.flow.target}.exactly.once.source.support = disabled; records go over exactly once without it",
         )
     if settings.naming.policy == "same-name":
         findings.error(
             key,
-            "the policy same-name means topics to which both clusters' producers write, so that offsets must differ: remove "
-            "this, or use IdentityReplicationPolicy in one direction at a time",
+            "the policy same-name means topics to which producers of both clusters write, so that offsets must differ: "
+            "remove this, or use IdentityReplicationPolicy in one direction at a time",
         )
 
 

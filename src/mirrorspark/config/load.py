@@ -13,10 +13,10 @@ from pathlib import Path
 
 from mirrorspark.config.catalogue import PLAIN
 from mirrorspark.config.connect_names import with_connect_names
+from mirrorspark.config.connector_switches import check_connector_switches
 from mirrorspark.config.document import Document, Entry
 from mirrorspark.config.findings import GIVEN, Findings, Remark
 from mirrorspark.config.flow_faults import take_flow_faults
-from mirrorspark.config.connector_switches import check_connector_switches
 from mirrorspark.config.flow_rules import check_loops, check_shared_topics
 from mirrorspark.config.flow_settings import BuiltFlow, build_flow, check_clusters
 from mirrorspark.config.forms.front_door import read_form_entries
@@ -25,12 +25,13 @@ from mirrorspark.config.key_check import check_keys
 from mirrorspark.config.key_path import flow_pairs
 from mirrorspark.config.key_rules import check_rules
 from mirrorspark.config.levels import Effective, Levels
+from mirrorspark.config.metrics_settings import metrics_settings
 from mirrorspark.config.properties_syntax import repeats
 from mirrorspark.config.providers import resolve
 from mirrorspark.config.target_aliases import check_target_aliases
 from mirrorspark.errors import SettingsError
 from mirrorspark.names import Flow
-from mirrorspark.settings import FlowSettings
+from mirrorspark.settings import FlowSettings, MetricsSettings
 
 __all__ = ["Deployment", "deployment_of", "load_deployment", "parse_deployment", "working_flows"]
 
@@ -51,6 +52,8 @@ class Deployment:
     """For every flow: each value that counts, with its place and level."""
     refused: dict[Flow, SettingsError] = field(default_factory=dict)
     """Flows left out since something at their own level is wrong; only where that was asked for (``apart``)."""
+
+    metrics: MetricsSettings = field(default_factory=MetricsSettings)
 
     @property
     def warnings(self) -> list[str]:
@@ -119,10 +122,12 @@ def deployment_of(
         for one in here:
             check_clusters(one, findings)
     _check_any(here, aliases, findings)
+    metrics = metrics_settings(document, findings)
     refused = take_flow_faults(list(built.values()), here, findings) if apart else {}
     findings.raise_if_any()
     deployment = _deployment([one for one in here if one.settings.flow not in refused], findings)
     deployment.refused = refused
+    deployment.metrics = metrics
     return deployment
 
 
@@ -169,7 +174,9 @@ def _check_any(here: Sequence[BuiltFlow], aliases: Sequence[str], findings: Find
         return
     key = f"{here[0].settings.flow}.enabled"
     pairs = ", ".join(str(one.settings.flow) for one in here)
-    findings.warn(key, f"no flow is enabled: only heartbeats are written ({pairs}); to carry records set e.g. {key} = true")
+    findings.warn(
+        key, f"no flow is enabled: only heartbeats are written ({pairs}); to carry records set e.g. {key} = true"
+    )
 
 
 def _knowing(built: BuiltFlow, aliases: Sequence[str]) -> BuiltFlow:

@@ -1,15 +1,16 @@
 """What a flow would do to its target if it ran now: the same decisions as the running flow's, carried out by nobody.
 
-Reads both clusters (topics, settings, ACLs) and what the flow last published on its plan topic; writes nothing. The
-command ``plan`` shows the result.
+Reads both clusters (topics, settings, ACLs) and what the flow last published on its plan and status topics; writes nothing.
+The command ``plan`` shows the result.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Container, Coroutine
 from dataclasses import dataclass, field
+from typing import Any
 
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
@@ -21,7 +22,8 @@ from mirrorspark.control.config_sync import Drift, differences
 from mirrorspark.control.ending import end_tasks
 from mirrorspark.control.flow_runtime import reach_cluster, read_plan
 from mirrorspark.names import TopicAcl
-from mirrorspark.offsets.internal_topics import PLAN_KEY, plan_topic
+from mirrorspark.observe.flow_status import FlowStatus
+from mirrorspark.offsets.internal_topics import PLAN_KEY, plan_topic, status_topic
 from mirrorspark.plan.config_rules import SettingChange
 from mirrorspark.plan.desired_topics import Action, ActionKind, TopicRules, desired_topics
 from mirrorspark.plan.lanes import Assignment
@@ -65,6 +67,8 @@ class DryRun:
     verdicts: list[TopicVerdict] = field(default_factory=list)
     acls: AclLook = field(default_factory=AclLook)
     notices: list[str] = field(default_factory=list)
+    skipped_by_origin: dict[str, dict[str, int]] = field(default_factory=dict)
+    """As ``FlowStatus``, of the flow's newest run; empty where names are not kept."""
 
     @property
     def is_pending(self) -> bool:
@@ -81,6 +85,7 @@ class _Published:
 
     carried: tuple[Assignment, ...] = ()
     granted: frozenset[TopicAcl] = frozenset()
+    generation: int | None = None
 
 
 async def dry_run(settings: FlowSettings) -> DryRun:
@@ -96,23 +101,31 @@ async def dry_run(settings: FlowSettings) -> DryRun:
 
 
 async def _reach(*clients: ClusterClient) -> None:
-    """The first one that fails is enough."""
-    tries = [asyncio.ensure_future(reach_cluster(client)) for client in clients]
+    await _side_by_side(*(reach_cluster(client) for client in clients))
+
+
+async def _side_by_side(*works: Coroutine[Any, Any, Any]) -> list[Any]:
+    """The first one that fails is enough, and none goes on after it."""
+    tasks = [asyncio.ensure_future(work) for work in works]
     try:
-        await asyncio.gather(*tries)
+        return await asyncio.gather(*tasks)
     finally:
-        await end_tasks(tries)
+        await end_tasks(tasks)
 
 
 async def _look(settings: FlowSettings, source: ClusterClient, target: ClusterClient) -> DryRun:
     result = DryRun(str(settings.flow))
-    listed, remote = (seen(found) for found in await asyncio.gather(source.refresh(None), target.refresh(None)))
+    listed, remote = map(seen, await _side_by_side(source.refresh(None), target.refresh(None)))
     rules = TopicRules(settings, inflows_of(listed, settings))
     published = await _published(target, settings, remote)
     actions = desired_topics(listed, remote, rules, published.carried)
     remote_names = {one.topic: one.remote for one in actions if one.kind in IN_PLACE}
-    drift = await _drift(settings, source, target, rules, remote_names, result)
-    created = await _created_with(source, rules, [one for one in actions if one.kind is ActionKind.CREATE], result)
+    missing = [one for one in actions if one.kind is ActionKind.CREATE]
+    drift, created, _ = await _side_by_side(
+        _drift(settings, source, target, rules, remote_names, result),
+        _created_with(source, rules, missing, result),
+        _look_at_origins(target, rules, remote, published, result),
+    )
     result.verdicts = [
         TopicVerdict(one, tuple(drift.changes.get(one.remote, ())), tuple(created.get(one.topic, {}).items()))
         for one in actions
@@ -136,7 +149,26 @@ async def _published(target: ClusterClient, settings: FlowSettings, names: Conta
     newest = await KeyedTopic(target, topic).read_all(Deadline(READ_TIMEOUT_S))
     plan = read_plan(raw) if (raw := newest.get(PLAN_KEY)) else None
     carried = tuple(one for lane in plan.lanes for one in lane) if plan else ()
-    return _Published(carried, parse_granted(newest.get(ACLS_KEY)))
+    return _Published(carried, parse_granted(newest.get(ACLS_KEY)), plan.owner.generation if plan else None)
+
+
+async def _look_at_origins(
+    target: ClusterClient, rules: TopicRules, names: Container[str], published: _Published, result: DryRun
+) -> None:
+    """Where names are kept: what was left out since a mirror had written it on the source."""
+    settings = rules.settings
+    if not rules.policy.needs_origin_check:
+        return
+    result.notices.append(
+        f"names are kept without loops: what a mirror wrote on {settings.flow.source} is skipped, batch by batch"
+    )
+    topic = status_topic(settings.flow.books)
+    if topic not in names or published.generation is None:
+        return
+    status = FlowStatus(str(settings.flow), generation=published.generation)
+    for key, value in (await KeyedTopic(target, topic).read_all(Deadline(READ_TIMEOUT_S))).items():
+        status.fold(key, value, fresh=False)
+    result.skipped_by_origin = status.skipped_by_origin
 
 
 async def _drift(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mirrorspark.control.dry_run import DryRun, TopicVerdict
+from mirrorspark.observe.flow_status import words_of_skipped
 
 __all__ = ["picture", "text_lines"]
 
@@ -38,6 +39,7 @@ def picture(found: DryRun, origins: list[dict[str, str]]) -> dict[str, Any]:
                 for acl, note in sorted(found.acls.notes.items())
             ],
         },
+        "skipped_by_origin": found.skipped_by_origin,
         "notices": found.notices,
         **({"settings": origins} if origins else {}),
     }
@@ -84,6 +86,7 @@ def text_lines(found: DryRun, origins: list[dict[str, str]]) -> list[str]:
     lines += [f"  grant   {acl}" for acl in sorted(changes.grant)]
     lines += [f"  revoke  {acl}" for acl in sorted(changes.revoke)]
     lines += [f"  acl     {acl} on the source: {note.words}" for acl, note in sorted(found.acls.notes.items())]
+    lines += [f"  {text}" for text in words_of_skipped(found.skipped_by_origin)]
     lines += [f"  ! {text}" for text in found.notices]
     if origins:
         lines.append(f"{found.flow}: settings")

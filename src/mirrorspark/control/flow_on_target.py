@@ -20,6 +20,7 @@ from mirrorspark.errors import ClusterError, MirrorError, SettingsError
 from mirrorspark.names import TopicPartition
 from mirrorspark.observe.flow_status import LANE_START_S, FlowStatus
 from mirrorspark.offsets.internal_topics import PLAN_KEY, plan_topic, status_topic
+from mirrorspark.offsets.parity import Parity
 from mirrorspark.offsets.position import Position, positions_group
 from mirrorspark.plan.lanes import Assignment, Plan
 from mirrorspark.settings import FlowSettings
@@ -45,6 +46,8 @@ class Place:
     upstream_next: int | None = None
     upstream_end: int | None = None
     downstream_end: int | None = None
+    parity: Parity | None = None
+    """With offsets=identical: since where they are, and until where."""
 
     @property
     def lag_records(self) -> int | None:
@@ -131,9 +134,18 @@ class FlowOnTarget:
         while self.plan is not None and not deadline.passed and (self.status.lanes_silent or self.status.lanes_missing):
             for key, value in await self._statuses.follow(Deadline(READ_TIMEOUT_S), FOLLOW_MS):
                 self.status.fold(key, value)
-        alive = len(self.status.lanes) > len(self.status.lanes_silent)
-        if self.plan is not None and self.plan.stopping and not alive:
+        if self.plan is not None and self.plan.stopping and not self.is_carried:
             self.status.state = "stopped"
+
+    async def hear(self) -> None:
+        """Take in what lanes have reported since; waits a moment for the first."""
+        for key, value in await self._statuses.follow(Deadline(READ_TIMEOUT_S), FOLLOW_MS):
+            self.status.fold(key, value)
+
+    @property
+    def is_carried(self) -> bool:
+        """Whether a lane has reported since we look: a mirror is at work. Asked after ``watch``."""
+        return len(self.status.lanes) > len(self.status.lanes_silent)
 
     async def places(self) -> list[Place]:
         """How far each partition got: positions from the target, ends from the source, if it can be reached."""
@@ -155,6 +167,7 @@ class FlowOnTarget:
                         position.upstream_next if position else None,
                         ends.get(one.source),
                         position.downstream_end if position else None,
+                        position.parity if position else None,
                     )
                 )
         return found

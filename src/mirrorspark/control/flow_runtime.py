@@ -23,9 +23,11 @@ from typing import Protocol, TypeVar
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.keyed_topic import KeyedTopic
+from mirrorspark.control.certificate_watch import CertificateWatch
 from mirrorspark.control.ending import end_tasks
 from mirrorspark.control.group_sync import SYNCING_GROUPS, GroupSyncJob
-from mirrorspark.control.mirror_maker_watch import check_no_mirror_maker
+from mirrorspark.control.lag_watch import LagWatch
+from mirrorspark.control.mirror_maker_watch import WATCHING_MIRROR_MAKER, MirrorMakerWatch, check_no_mirror_maker
 from mirrorspark.control.offset_books import KEEPING_LEDGER, OffsetBooks, make_offset_syncs_topic
 from mirrorspark.control.pauses import PAUSE_KEY, parse_pauses
 from mirrorspark.control.reconcile import Reconciler, ensure_internal_topics
@@ -68,6 +70,8 @@ MAKING_TOPICS = "making topics"
 SYNCING_CONFIGS = "syncing topic settings"
 SYNCING_ACLS = "syncing ACLs"
 WATCHING_QUERY = "the Spark query"
+WATCHING_LAG = "watching the source's ends"
+WATCHING_CERTIFICATES = "watching certificates"
 READING_PAUSES = "reading the pause record"
 
 
@@ -102,6 +106,7 @@ class FlowRuntime:
     ) -> None:
         self.settings = settings
         self.status = status or FlowStatus(str(settings.flow), settings.tasks_max, settings.topics)
+        self.status.lane_memory_bytes_max = settings.limits.lane_memory_bytes_max
         self._make_query = make_query
         self._source = ClusterClient(settings.source, f"mirrorspark|{settings.flow}|driver")
         self._target = ClusterClient(settings.target, f"mirrorspark|{settings.flow}|driver")
@@ -110,7 +115,12 @@ class FlowRuntime:
         self._reconciler = Reconciler(self._source, self._target)
         self._teller = Teller(self._statuses, self.status)
         self._topic_sync = TopicSyncJobs(self._source, self._target, self._statuses, self.status, self._plans.topic)
+        tell = Teller(self._statuses, self.status).tell
+        self._mirror_maker_watch = MirrorMakerWatch(self._target, lambda: self.settings, tell)
         self._group_sync = GroupSyncJob(lambda: self.settings, self._statuses, self.status)
+        clusters = [(settings.source, self._source), (settings.target, self._target)]
+        self._certificate_watch = CertificateWatch(clusters, self.status)
+        self._lag_watch = LagWatch(self._source, self.status, read_committed=settings.read_committed)
         self._offset_books = OffsetBooks(
             settings,
             self._source,
@@ -231,7 +241,10 @@ class FlowRuntime:
             asyncio.ensure_future(self._sync_acls()): SYNCING_ACLS,
             asyncio.ensure_future(self._group_sync.run()): SYNCING_GROUPS,
             asyncio.ensure_future(self._offset_books.run()): KEEPING_LEDGER,
+            asyncio.ensure_future(self._mirror_maker_watch.run()): WATCHING_MIRROR_MAKER,
             asyncio.ensure_future(self._watch_query()): WATCHING_QUERY,
+            asyncio.ensure_future(self._lag_watch.run()): WATCHING_LAG,
+            asyncio.ensure_future(self._certificate_watch.run()): WATCHING_CERTIFICATES,
         }
         stop = asyncio.ensure_future(self._stop.wait())
         try:
@@ -379,6 +392,7 @@ class FlowRuntime:
             await asyncio.sleep(1.0)
             return None
         self.status.clear(job)
+        self.status.note_done(job)
         return result
 
     async def _replan(self) -> None:
@@ -420,6 +434,7 @@ class FlowRuntime:
             await self._plans.append([(PLAN_KEY, plan.to_json())], Deadline(wait_s))
             self._plan = plan
             self.status.follow_plan(([one.remote for one in lane] for lane in plan.lanes), plan.paused)
+            self.status.sources = {one.remote: one.source for lane in plan.lanes for one in lane}
 
     async def _watch_query(self) -> None:
         """A query that ends by itself is started again, with longer pauses each time until it has run well."""

@@ -188,6 +188,20 @@ class FlowSet:
         return [member.life for member in self._members.values() if member.life is not None]
 
     @property
+    def statuses(self) -> list[FlowStatus]:
+        """Of all pairs, also of those that only beat and of those that could not be begun."""
+        return [*(member.status for member in self._members.values()), *self._refused]
+
+    def life_of(self, flow: Flow) -> FlowLife | None:
+        """None for a pair that only beats, and for one that is not here."""
+        member = self._members.get(flow)
+        return member.life if member is not None else None
+
+    def status_of(self, flow: Flow) -> FlowStatus | None:
+        member = self._members.get(flow)
+        return member.status if member is not None else None
+
+    @property
     def lane_count(self) -> int:
         return sum(member.settings.tasks_max for member in self._members.values() if member.settings.enabled)
 

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from mirrorspark.cluster.deadline import Deadline
@@ -20,6 +20,7 @@ from mirrorspark.control.group_translation import WAITING, GroupTranslation
 from mirrorspark.control.target_groups import TargetGroups, Wanted
 from mirrorspark.errors import ClusterError
 from mirrorspark.names import TopicPartition
+from mirrorspark.observe.sampled_window import SampledWindow
 from mirrorspark.offsets.group_checkpoint import GroupCheckpoint
 from mirrorspark.offsets.group_sync import GroupBook, Place, Synced, is_worth_a_checkpoint
 from mirrorspark.settings import GroupSync
@@ -41,6 +42,8 @@ GROUPS_PER_WRITE_MAX = 500
 CHECKPOINTS_PER_APPEND_MAX = 2_000
 """In one batch: well below what a topic takes by default."""
 LATENCIES_KEPT = 1_000
+LATENCY_SERIES_MAX = 20_000
+"""Groups times partitions; beyond that those are forgotten that committed nothing in the last minute."""
 
 
 class GroupRounds:
@@ -68,6 +71,8 @@ class GroupRounds:
         self.previous: dict[tuple[str, TopicPartition], Synced] = {}
         self.checkpoints_written = 0
         self.offsets_written = 0
+        self.latencies_ms: dict[tuple[str, TopicPartition], SampledWindow] = {}
+        """By group and remote partition, as far as they are exact."""
 
     def wake(self) -> None:
         """Something was added to the book."""
@@ -118,7 +123,7 @@ class GroupRounds:
             await self.look_at_logs(new, NEW_LOGS_DEADLINE_S)
         wanted: dict[str, dict[TopicPartition, Wanted]] = {}
         checkpoints: list[GroupCheckpoint] = []
-        exact: list[Place] = []
+        exact: dict[Place, TopicPartition] = {}
         for place in places:
             found = self._translate(place)
             if found is None:
@@ -129,18 +134,18 @@ class GroupRounds:
             if is_worth_a_checkpoint(synced, self.previous.get((place.group, remote))):
                 checkpoints.append(GroupCheckpoint(place.group, remote, synced.upstream, synced.downstream, metadata))
             if is_exact:
-                exact.append(place)
+                exact[place] = remote
         # Offsets first: what a checkpoint says was written may be taken for it at the next start.
         if self._settings.offsets_enabled:
             await self._write_offsets(wanted)
         if self._settings.checkpoints_enabled:
             await self._write_checkpoints(checkpoints)
-        self._note_latency(place for place in exact if place.group not in self._later)
+        self._note_latency({place: remote for place, remote in exact.items() if place.group not in self._later})
 
     def _translate(self, place: Place) -> tuple[TopicPartition, Synced, bool] | None:
         """Where the group goes on; None where nothing is to be written now. What becomes exact later is noted."""
         commit = self._book.commits.get(place)
-        found = self._translation.translate(place.at, commit.offset) if commit is not None else None
+        found = self._translation.translate(place.at, commit.offset, place.group) if commit is not None else None
         if commit is None or found is None:
             return None
         remote, answer = found
@@ -180,12 +185,16 @@ class GroupRounds:
 
     # -- numbers ----------------------------------------------------------------------------------------------------
 
-    def _note_latency(self, places: Iterable[Place]) -> None:
-        now_ms = int(time.time() * 1000)
-        for place in places:
+    def _note_latency(self, places: Mapping[Place, TopicPartition]) -> None:
+        now_ms, now = int(time.time() * 1000), time.monotonic()
+        for place, remote in places.items():
             commit = self._book.commits.get(place)
             if commit is not None and commit.committed_ms >= 0:
-                self._latencies_ms.append(max(0, now_ms - commit.committed_ms))
+                latency_ms = max(0, now_ms - commit.committed_ms)
+                self._latencies_ms.append(latency_ms)
+                self.latencies_ms.setdefault((place.group, remote), SampledWindow()).add(now, latency_ms)
+        if len(self.latencies_ms) > LATENCY_SERIES_MAX:
+            self.latencies_ms = {at: one for at, one in self.latencies_ms.items() if one.mean(now) is not None}
 
     @property
     def latency_ms_p95(self) -> int | None:

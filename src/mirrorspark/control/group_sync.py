@@ -167,6 +167,7 @@ class _Attempt:
             synced = Synced(one.upstream_offset, one.downstream_offset)
             self._rounds.previous[group, remote] = synced
             self._targets.ours.setdefault(group, {})[remote] = synced
+        self._translation.checkpoints = self._rounds.previous
         await self._translation.read(deadline)
         await self._groups.open()
         await self._rounds.look_at_logs(place.at for place in self._book.commits)
@@ -290,6 +291,8 @@ class _Attempt:
 
     async def _write_status(self) -> None:
         picture = self.picture()
+        self._status.checkpoint_latencies = self._rounds.latencies_ms
+        self._status.note_done(SYNCING_GROUPS)
         if picture != self._status.groups:
             raw = json.dumps(picture, separators=(",", ":")).encode()
             await self._statuses.append([(GROUPS_KEY.encode(), raw)], Deadline(WRITE_DEADLINE_S))

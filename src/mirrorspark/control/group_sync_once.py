@@ -23,7 +23,7 @@ from mirrorspark.names import TopicPartition
 from mirrorspark.offsets.group_sync import Synced
 from mirrorspark.settings import ClusterSettings
 
-__all__ = ["GroupSynced", "sync_from_checkpoints", "sync_from_ledger", "write_offsets"]
+__all__ = ["GroupSynced", "sync_from_checkpoints", "sync_from_ledger"]
 
 READ_TIMEOUT_S = 60.0
 NAMES_SHOWN_MAX = 5
@@ -62,7 +62,7 @@ async def sync_from_ledger(
         for one in described.partitions
         if one.downstream_offset is not None
     }
-    return await write_offsets(view.target, group, wanted, dry_run)
+    return await _write(view.target, group, wanted, dry_run)
 
 
 def _against(described: GroupDescription, allow_inexact: bool) -> str:
@@ -104,7 +104,7 @@ async def sync_from_checkpoints(
             for (name, remote), one in found.items()
             if name == group
         }
-        return await write_offsets(client, group, wanted, dry_run)
+        return await _write(client, group, wanted, dry_run)
     finally:
         client.close()
 
@@ -125,10 +125,9 @@ async def _check_topic(client: ClusterClient, checkpoints_topic: str) -> None:
     )
 
 
-async def write_offsets(
+async def _write(
     client: ClusterClient, group: str, wanted: Mapping[TopicPartition, Wanted], dry_run: bool
 ) -> GroupSynced:
-    """Of one group, if nothing is against it: what every way of syncing by hand ends with."""
     result = GroupSynced(group, dry_run=dry_run)
     deadline = Deadline(READ_TIMEOUT_S)
     await client.refresh(sorted({remote.topic for remote in wanted}), deadline)

@@ -7,8 +7,8 @@ clusters have a topic under one name, both ledgers say together. Used by the gro
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from mirrorspark.cluster.broker_errors import ErrorCode, broker_error
 from mirrorspark.cluster.cluster_client import ClusterClient
@@ -18,6 +18,8 @@ from mirrorspark.cluster.log_reader import EARLIEST, list_offsets
 from mirrorspark.control.own_records import first_own_record
 from mirrorspark.errors import BrokerError
 from mirrorspark.names import Flow, TopicPartition
+from mirrorspark.offsets.checkpoint_floor import not_before_checkpoint
+from mirrorspark.offsets.group_sync import Synced
 from mirrorspark.offsets.internal_topics import ledger_topic
 from mirrorspark.offsets.ledger import NO_TOPIC_ID
 from mirrorspark.offsets.ledger_store import LedgerStore
@@ -57,10 +59,13 @@ class GroupTranslation:
         self._destinations: dict[str, Destination | None] = {}
         self._source_starts: dict[TopicPartition, int] = {}
         self._looked_to: dict[TopicPartition, int] = {}
+        """By source partition: how far somebody has seen nothing but markers and copies, behind what is booked."""
         self.store = LedgerStore()
         self.store_back = LedgerStore()
         self.has_way_back = False
         """Whether there is a ledger of the flow in the other direction."""
+        self.checkpoints: Mapping[tuple[str, TopicPartition], Synced] = {}
+        """Of groups in remote partitions: for offsets from before the ledger."""
 
     # -- names ------------------------------------------------------------------------------------------------------
 
@@ -134,14 +139,14 @@ class GroupTranslation:
 
     # -- answers ----------------------------------------------------------------------------------------------------
 
-    def translate(self, at: TopicPartition, offset: int) -> tuple[TopicPartition, Translation] | None:
+    def translate(self, at: TopicPartition, offset: int, group: str = "") -> tuple[TopicPartition, Translation] | None:
         """Partition and offset on the target; None for a topic that has no destination."""
         there = self.destination(at.topic)
         if there is None:
             return None
         remote = TopicPartition(there.topic, at.partition)
         if there.is_back:
-            return remote, translate_back(self.store_back, at, offset)
+            return remote, self._translate_back(at, offset)
         known = self._source.topics.get(at.topic)
         topic_id = known.topic_id if known else NO_TOPIC_ID
         first = self._source_starts.get(at, 0)
@@ -151,15 +156,19 @@ class GroupTranslation:
             found = translate_both_ways(
                 found, self.store, remote, self.store_back, at, max(offset, first), looked_to=looked_to
             )
-        return remote, found
+        return remote, not_before_checkpoint(found, self.store, remote, offset, self.checkpoints.get((group, remote)))
+
+    def _translate_back(self, at: TopicPartition, offset: int) -> Translation:
+        """A consumer may stand behind markers that follow the last record; those are nothing that it is ahead of."""
+        found = translate_back(self.store_back, at, offset)
+        is_at_end = found.reason is Reason.AHEAD and offset <= self._looked_to.get(at, 0)
+        return replace(found, exact=True, reason=Reason.AT_END) if is_at_end else found
 
     async def look_at_logs(self, partitions: Iterable[TopicPartition], deadline: Deadline) -> None:
         """Where the logs of these source partitions, and of their copies, begin now; and the topics' ids."""
-        forward = {
-            at: TopicPartition(there.topic, at.partition)
-            for at in partitions
-            if (there := self.destination(at.topic)) is not None and not there.is_back
-        }
+        wanted = {at: there for at in partitions if (there := self.destination(at.topic)) is not None}
+        await self._look_behind_copies([at for at, there in wanted.items() if there.is_back], deadline)
+        forward = {at: TopicPartition(there.topic, at.partition) for at, there in wanted.items() if not there.is_back}
         if not forward:
             return
         await self._source.refresh(sorted({at.topic for at in forward}), deadline)
@@ -173,6 +182,16 @@ class GroupTranslation:
                 self.store.drop_before(remote, starts[remote], self._source_starts.get(at, 0))
         self.store.take_rewrites()
         await self._look_for_own([at for at, remote in forward.items() if at == remote and remote in starts], deadline)
+
+    async def _look_behind_copies(self, partitions: Collection[TopicPartition], deadline: Deadline) -> None:
+        """Of topics that came from the target: how far there is nothing but markers behind the last record booked."""
+        if partitions:
+            await self._source.refresh(sorted({at.topic for at in partitions}), deadline)
+        for at in partitions:
+            newest = self.store_back.newest(at)
+            if newest is not None and self._source.leader(at) is not None:
+                end = newest.downstream_end
+                self._looked_to[at] = await first_own_record(self._source, at, end, self.store_back, deadline)
 
     async def _look_for_own(self, partitions: Iterable[TopicPartition], deadline: Deadline) -> None:
         """Of topics with one name on both sides: how far the target's log holds nothing of its own producers, from where the

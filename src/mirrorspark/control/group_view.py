@@ -149,6 +149,7 @@ class GroupView:
             self._ours = {
                 place: Synced(one.upstream_offset, one.downstream_offset) for place, one in checkpoints.items()
             }
+            self._translation.checkpoints = self._ours
             if damaged:
                 self.notices.append(f"{damaged} records of {topic.topic} are no checkpoints and are left out")
 
@@ -240,7 +241,7 @@ class GroupView:
         end: int | None,
         theirs: dict[TopicPartition, GroupOffset],
     ) -> GroupPartition | None:
-        found = self._translation.translate(at, offset)
+        found = self._translation.translate(at, offset, group)
         if found is None:
             return None
         remote, answer = found

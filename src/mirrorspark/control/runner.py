@@ -20,7 +20,8 @@ from mirrorspark.config.load import Deployment
 from mirrorspark.control.ending import end_tasks
 from mirrorspark.control.flow_set import FlowSet
 from mirrorspark.control.live_change import Changes
-from mirrorspark.control.live_view import LiveView
+from mirrorspark.control.live_view import LiveView, complain
+from mirrorspark.control.metrics_endpoint import MetricsEndpoint
 from mirrorspark.control.process_signals import ProcessSignals
 from mirrorspark.control.reload import Reload, all_pairs
 from mirrorspark.control.spark_for_flows import SparkForFlows
@@ -64,9 +65,16 @@ def run_deployment(
 async def _run(deployment: Deployment, spark: SparkForFlows, edits: Edits | None) -> int:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS_MAX, "mirrorspark"))
     run = _Run(deployment, spark, edits)
+    metrics = MetricsEndpoint(deployment.metrics, lambda: run.flows.statuses)
+    try:
+        metrics.open()
+    except SettingsError as error:
+        complain(f"{error.code}: {error}")
+        return EXIT_SETTINGS
     try:
         await run.until_stopped()
     finally:
+        await metrics.close()
         await spark.close(run.flows.spark_lost)
     run.report()
     return run.exit_code()

@@ -28,6 +28,8 @@ log = logging.getLogger("mirrorspark.groups")
 
 FOLLOW_WAIT_MS = 1_000
 POLL_INTERVAL_S = 5.0
+FIRST_COMMIT_POLL_S = 1.0
+"""While no group has ever committed on the cluster: one look at whether its topic is there by now."""
 POLLED_SHARE_MAX = 0.02
 """Of the time: a look that took 0.5 s is followed by 25 s of rest."""
 REQUEST_DEADLINE_S = 60.0
@@ -101,6 +103,11 @@ class SourceGroups:
         before = time.thread_time()
         if CONSUMER_OFFSETS_TOPIC not in self.not_followed:
             await self._open_log()  # perhaps somebody has committed by now
+            if self._log is not None:
+                await self.look(follows_up=True)
+                return  # from now on commits are followed
+            await asyncio.sleep(FIRST_COMMIT_POLL_S)
+            return
         await self.look()
         await asyncio.sleep(max(POLL_INTERVAL_S, (time.thread_time() - before) / POLLED_SHARE_MAX))
 

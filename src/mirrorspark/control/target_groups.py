@@ -8,6 +8,7 @@ made between our look and our write is found in the coordinator's log afterwards
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Iterable, Mapping
@@ -99,9 +100,10 @@ class TargetGroups:
         deadline = Deadline(DEADLINE_S)
         outcome = Outcome(later={group for group in wanted if self.is_held(group)})
         groups = [group for group in wanted if group not in outcome.later]
-        if groups and not dry_run:
-            await self._mark_the_log(deadline)
-        free = await self._without_members(groups, outcome, deadline)
+        free, _ = await asyncio.gather(
+            self._without_members(groups, outcome, deadline),
+            self._mark_the_log(deadline, is_needed=bool(groups) and not dry_run),
+        )
         theirs = await self._admin.offsets({group: list(wanted[group]) for group in free}, deadline, stable=True)
         self._note_refused(theirs.refused, outcome)
         writes: dict[str, dict[TopicPartition, GroupOffset]] = {}
@@ -198,9 +200,9 @@ class TargetGroups:
             {group: writes[group] for group in answers.found if group not in outcome.refused}, outcome, deadline
         )
 
-    async def _mark_the_log(self, deadline: Deadline) -> None:
+    async def _mark_the_log(self, deadline: Deadline, *, is_needed: bool) -> None:
         """Remember where the coordinators' log ends before we look at offsets: what is after that, we have not seen."""
-        if not self._may_check:
+        if not is_needed or not self._may_check:
             return
         try:
             if self._log is None:

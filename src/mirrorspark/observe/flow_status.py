@@ -15,6 +15,10 @@ from typing import Any
 
 from mirrorspark.events import Event
 from mirrorspark.names import TopicPartition
+from mirrorspark.observe.carried_series import CarriedSeries
+from mirrorspark.observe.lane_totals import LaneTotals
+from mirrorspark.observe.sampled_window import SampledWindow
+from mirrorspark.observe.source_ends import SourceEnds
 
 __all__ = [
     "EVERYTHING",
@@ -73,6 +77,8 @@ class LaneStatus:
     """When its report arrived here; None for one that was there before we looked."""
     skipped_by_origin: dict[str, list[int]] = field(default_factory=dict)
     """Batches and records that a mirror had written on the source, by that mirror's flow; since the attempt began."""
+    identical: list[int] | None = None
+    """With offsets=identical: partitions that have them, and those that lost them."""
 
 
 @dataclass
@@ -105,13 +111,25 @@ class FlowStatus:
     """When the target took the pair's newest heartbeat; None if it took none yet."""
     heartbeats_topic: str = ""
     """The remote topic that brings the source's heartbeats along."""
+    lane_memory_bytes_max: int = 0
+    certificates: dict[tuple[str, str], float] = field(default_factory=dict)
+    """When they end (Unix time), by cluster and by what they are: ``broker``, ``truststore``, ``keystore``."""
+    sources: dict[TopicPartition, TopicPartition] = field(default_factory=dict)
+    """Source partitions of the newest plan, by remote partition."""
+    source_ends: SourceEnds = field(default_factory=SourceEnds)
+    carried: dict[TopicPartition, CarriedSeries] = field(default_factory=dict)
+    lane_totals: dict[int, LaneTotals] = field(default_factory=dict)
+    done_at: dict[str, float] = field(default_factory=dict)
+    """When a job of the driver last did its work."""
+    checkpoint_latencies: Mapping[tuple[str, TopicPartition], SampledWindow] = field(default_factory=dict)
+    """By group and remote partition, in ms; only where the groups are followed by this process."""
     clock: Callable[[], float] = time.monotonic
     _since: float = 0.0
     _rates: deque[tuple[float, int, int]] = field(default_factory=lambda: deque(maxlen=256))
     _bytes_before: dict[TopicPartition, tuple[float, int]] = field(default_factory=dict)
     _owners: dict[TopicPartition, int] = field(default_factory=dict)
-    _counted: dict[tuple[int, TopicPartition], tuple[int, int, int]] = field(default_factory=dict)
-    """By lane and partition: the attempt's beginning, and what its reports counted so far in records and bytes."""
+    _counted: dict[tuple[int, TopicPartition], tuple[int, tuple[int, ...]]] = field(default_factory=dict)
+    """By lane and partition: the attempt's beginning, and what its reports counted so far."""
 
     # -- what the one who leads says --------------------------------------------------------------------------------
 
@@ -137,6 +155,8 @@ class FlowStatus:
         self.paused = frozenset(paused)
         for gone in self.partitions.keys() - self.planned:
             del self.partitions[gone]
+        for gone in self.carried.keys() - self.planned:
+            del self.carried[gone]
         for counter in [counter for counter in self._counted if counter[1] not in self.planned]:
             del self._counted[counter]
 
@@ -145,6 +165,9 @@ class FlowStatus:
 
     def clear(self, job: str) -> None:
         self.failures.pop(job, None)
+
+    def note_done(self, job: str) -> None:
+        self.done_at[job] = self.clock()
 
     def hold(self, job: str, text: str) -> None:
         """``fail`` where there is a text, ``clear`` where there is none."""
@@ -200,15 +223,19 @@ class FlowStatus:
             report["waiting"],
             now if fresh else None,
             report.get("skipped_by_origin", {}),
+            report.get("identical"),
         )
-        for topic, partition, upstream, downstream, high, records, size, latency, state in report["moved"]:
+        totals = self.lane_totals.setdefault(index, LaneTotals())
+        totals.take(report["since_ms"], report["at_ms"], report["state"], report.get("counts", {}))
+        for topic, partition, upstream, downstream, high, records, size, latency, state, *more in report["moved"]:
             at = TopicPartition(topic, partition)
             if self.planned is not None and at not in self.planned:
                 continue  # the last word of a partition that was taken off the plan
             known = self.partitions.get(at)
             moved_at = known.moved_at if known else float("-inf")
-            if self._count(index, at, report["since_ms"], records, size) and fresh:
+            if self._count(index, at, report["since_ms"], (records, size, *(more or [0]))) and fresh:
                 moved_at = self.last_append_at = now
+                self.carried[at].see_latency(now, latency)
             if known and known.lane != index and known.lane == self._owners.get(at):
                 known.moved_at = moved_at
                 continue  # the last word of a lane that gave the partition away; its new lane has spoken already
@@ -217,15 +244,19 @@ class FlowStatus:
             )
         self._rates.append((now, self.records, self.bytes_carried))
 
-    def _count(self, lane: int, at: TopicPartition, since_ms: int, records: int, size: int) -> bool:
-        """Add what is new in a lane's counters, which begin at nought in each attempt; whether anything is."""
-        attempt, records_before, size_before = self._counted.get((lane, at), (since_ms, 0, 0))
-        if attempt != since_ms or records < records_before:
-            records_before = size_before = 0
-        self._counted[lane, at] = (since_ms, records, size)
-        self.records += records - records_before
-        self.bytes_carried += size - size_before
-        return records > records_before
+    def _count(self, lane: int, at: TopicPartition, since_ms: int, counts: tuple[int, ...]) -> bool:
+        """Add what is new in a lane's counters (records, bytes, re-encoded batches), which begin at nought in each attempt;
+        whether anything is."""
+        attempt, before = self._counted.get((lane, at), (since_ms, (0, 0, 0)))
+        if attempt != since_ms or counts[0] < before[0]:
+            before = (0, 0, 0)
+        self._counted[lane, at] = (since_ms, counts)
+        records, size, reencoded = (new - old for new, old in zip(counts, before, strict=False))
+        self.records += records
+        self.bytes_carried += size
+        self.lane_totals[lane].carry(records, size)
+        self.carried.setdefault(at, CarriedSeries()).add(self.clock(), records, size, reencoded)
+        return records > 0
 
     # -- numbers ----------------------------------------------------------------------------------------------------
 
@@ -275,6 +306,12 @@ class FlowStatus:
     @property
     def records_skipped_by_origin(self) -> int:
         return sum(counts["records"] for counts in self.skipped_by_origin.values())
+
+    @property
+    def partitions_identical(self) -> tuple[int, int] | None:
+        """With offsets=identical: partitions that have them, and those that lost them; None where nobody asked."""
+        told = [lane.identical for lane in self.lanes.values() if lane.identical is not None]
+        return (sum(one[0] for one in told), sum(one[1] for one in told)) if told else None
 
     @property
     def heartbeat_age_s(self) -> float | None:

@@ -35,6 +35,7 @@ class Reason(enum.Enum):
     MERGED = "the ledger keeps only an outline of so long ago; a little before it"
     NOT_TOLD = "the ledger says nothing about that stretch; the last offset before it that is known"
     BEFORE_LEDGER = "from before the ledger begins; the oldest record on the target"
+    CHECKPOINT = "from before the ledger begins; where MirrorMaker 2's checkpoint says"
     GONE = "the target's retention has taken it; the oldest record on the target"
     UNKNOWN = "the ledger says nothing about this partition: nothing is mirrored yet"
     RECREATED = "the topic was deleted and created again on the source, and nothing of the new one is mirrored yet"

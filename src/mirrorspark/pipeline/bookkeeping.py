@@ -77,6 +77,8 @@ class Bookkeeping:
         self._events: list[Event] = []
         self._untold: set[Track] = set()
         self._started_ms = int(time.time() * 1000)
+        self._cpu_began_s = time.process_time()
+        self._counts = dict.fromkeys(("batches", "commits", "commits_failed", "commit_ms", "commit_ms_max"), 0)
         self.records = 0
         self.bytes = 0
 
@@ -142,10 +144,22 @@ class Bookkeeping:
         self._remembered = found
 
     async def commit_positions(self, positions: dict[TopicPartition, Position]) -> None:
-        if positions:
+        if not positions:
+            return
+        began_at, is_done = time.monotonic(), False
+        try:
             await self._positions.commit(
                 {remote: position.to_commit() for remote, position in positions.items()}, Deadline(BOOKS_TIMEOUT_S)
             )
+            is_done = True
+        finally:
+            self._count_commit(int((time.monotonic() - began_at) * 1000), is_done)
+
+    def _count_commit(self, took_ms: int, is_done: bool) -> None:
+        self._counts["commits"] += 1
+        self._counts["commits_failed"] += not is_done
+        self._counts["commit_ms"] += took_ms
+        self._counts["commit_ms_max"] = max(self._counts["commit_ms_max"], took_ms)
 
     async def sign_off(self, positions: dict[TopicPartition, Position]) -> None:
         """``commit_positions`` at a partition's end. Of a topic that was deleted there is none to keep."""
@@ -235,6 +249,7 @@ class Bookkeeping:
         for track in tracks:
             span, track.span = track.span, None
             if span is not None:
+                self._counts["batches"] += span.batches
                 rows.append(
                     Receipt(
                         self._lane,
@@ -263,8 +278,9 @@ class Bookkeeping:
         held_bytes: int,
         troubles: Mapping[TopicPartition, str],
         skipped_by_origin: Mapping[str, list[int]],
+        recovered: Mapping[str, int],
     ) -> None:
-        """One status record for the lane, and the events since the last one."""
+        """One status record for the lane, and the events since the last one. ``recovered``: what its recovery counted."""
         told = [self._untold.pop() for _ in range(min(len(self._untold), PARTITIONS_REPORTED_MAX))]
         text = {
             "lane": self._lane,
@@ -276,6 +292,8 @@ class Bookkeeping:
             "held_bytes": held_bytes,
             "waiting": _waiting(tracks, troubles),
             "skipped_by_origin": skipped_by_origin,  # flow that wrote it -> batches, records
+            "identical": _identical(tracks),
+            "counts": {"cpu_s": round(time.process_time() - self._cpu_began_s, 3), **self._counts, **recovered},
             "moved": [
                 [
                     track.remote.topic,
@@ -287,6 +305,7 @@ class Bookkeeping:
                     track.bytes,
                     track.latency_ms,
                     track.state.value,
+                    track.reencoded,
                 ]
                 for track in told
             ],
@@ -296,6 +315,12 @@ class Bookkeeping:
         entries.append((LaneReport.key(self._lane), json.dumps(text, separators=(",", ":")).encode()))
         await self._status.append(entries, Deadline(BOOKS_TIMEOUT_S))
         del self._events[: len(events)]
+
+
+def _identical(tracks: Mapping[TopicPartition, Track]) -> list[int] | None:
+    """Partitions whose offsets are identical, and those where that was lost; None where nobody asked for it."""
+    asked = [track.parity for track in tracks.values() if track.parity is not None]
+    return [sum(parity.holds for parity in asked), sum(not parity.holds for parity in asked)] if asked else None
 
 
 def _waiting(tracks: Mapping[TopicPartition, Track], troubles: Mapping[TopicPartition, str]) -> dict[str, str]:

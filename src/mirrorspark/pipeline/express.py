@@ -20,6 +20,8 @@ from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.fetch_session import FetchSession
 from mirrorspark.errors import ClusterError, CorruptBatch, MirrorError, WireError
 from mirrorspark.names import TopicPartition
+from mirrorspark.pipeline.hole_filling import HoleFilling
+from mirrorspark.pipeline.holes import align
 from mirrorspark.pipeline.memory import LaneMemory
 from mirrorspark.pipeline.origin import OriginCheck
 from mirrorspark.pipeline.preparation import prepare
@@ -63,6 +65,7 @@ class Express:
         *,
         on_trouble: Callable[[Track, Trouble], None],
         on_company: Callable[[Track, int], None],
+        on_mismatch: Callable[[Track, int, str], None] | None = None,
         transactional_id: str | None = None,
         origin: OriginCheck | None = None,
     ) -> None:
@@ -71,6 +74,9 @@ class Express:
         self._settings = settings
         self._on_trouble = on_trouble
         self._on_company = on_company
+        self._on_mismatch = on_mismatch
+        self.holes: HoleFilling | None = None
+        """With identical offsets: fills what a partition has to leave empty."""
         self._transactional = transactional_id is not None
         self._origin = origin
         self._left_out = origin.skips if origin is not None else None
@@ -314,10 +320,20 @@ class Express:
         for track, part, batches, position in fetched:
             if track.state is not TrackState.CARRYING or track.fetch_next != position:
                 continue  # stopped or set back since the answer came: it is fetched again from its place
+            items = prepare(
+                batches,
+                position,
+                track.source,
+                aborted=part.aborted,
+                held=buffer,
+                left_out=left_out,
+                with_aborted=track.identical,
+                target_checks=not self._transactional,
+            )
+            if track.identical:
+                items = align(items, track.queued_end, track.source)
             try:
-                for item in prepare(
-                    batches, position, track.source, aborted=part.aborted, held=buffer, left_out=left_out
-                ):
+                for item in items:
                     if isinstance(item, int):
                         track.skip_to(item)
                         track.fetch_next = item
@@ -330,6 +346,8 @@ class Express:
             if track.unacked_bytes > limit and not track.asleep:
                 track.asleep = True
                 self.hold_back(track)
+            if track.identical:
+                self._look_for_hole(track)
             if track.queue.admitted:
                 self.appender.offer(track.queue)
             else:
@@ -421,11 +439,31 @@ class Express:
             track.has_company = True
             self._on_company(track, base_offset)
         track.book(sent, base_offset)
+        if track.identical:
+            self._check_parity(track, sent, base_offset)
         if track.why and track.state is TrackState.CARRYING:
             track.why = ""  # it flows again
         self.uncommitted_bytes += sent.size
         track.latency_ms = max(0, int(time.time() * 1000) - sent.batch.max_timestamp)
         self.wake(track)
+
+    def _check_parity(self, track: Track, sent: CarriedBatch, base_offset: int) -> None:
+        """The proof of identical offsets, on every receipt."""
+        if base_offset == sent.upstream_first:
+            self._look_for_hole(track)
+        elif self._on_mismatch is not None:
+            text = f"the record of offset {sent.upstream_first} came to {base_offset}"
+            self._on_mismatch(track, sent.upstream_first, text)
+
+    def _look_for_hole(self, track: Track) -> None:
+        assert self.holes is not None
+        self.holes.look(track)
+
+    def go_on(self, track: Track) -> None:
+        """A hole was filled, or given up: what waits behind it may be sent."""
+        self.wake(track)
+        self.appender.offer(track.queue)
+        self.appender.pump()
 
     def wake(self, track: Track) -> None:
         """Fetch again for a partition that was left out for its long queue, once that is shorter."""

@@ -29,9 +29,11 @@ from mirrorspark.pipeline.bookkeeping import Bookkeeping
 from mirrorspark.pipeline.company import step_past_company
 from mirrorspark.pipeline.dead_letters import DeadLetters
 from mirrorspark.pipeline.express import Express
+from mirrorspark.pipeline.identical_lane import IdenticalLane
 from mirrorspark.pipeline.new_target_topic import drain
 from mirrorspark.pipeline.origin import OriginCheck
 from mirrorspark.pipeline.ownership import Ownership
+from mirrorspark.pipeline.position_commits import PositionCommits
 from mirrorspark.pipeline.receipt import Receipt
 from mirrorspark.pipeline.recovery import Recovery, transactional_id
 from mirrorspark.pipeline.track import LEDGER_PAGES_PENDING_MAX, Track, TrackState
@@ -78,6 +80,7 @@ class LaneRun:
         self._limits = settings.limits
         self._source = source
         self._target = target
+        self._tracks: dict[TopicPartition, Track] = {}  # by remote partition
         self._positions = GroupPositions(target, positions_group(flow))
         self._books = Bookkeeping(source, target, settings, self._positions, lane=spec.lane, generation=spec.generation)
         registry = WriterRegistry(target, settings.internal_replication_factor)
@@ -86,6 +89,7 @@ class LaneRun:
             if policy_for(settings).needs_origin_check
             else None
         )
+        self._identical = self._with_identical_offsets(registry) if settings.identical_offsets else None
         self._recovery = Recovery(
             source,
             target,
@@ -99,6 +103,8 @@ class LaneRun:
             origin=self._origin,
             has_books=self._books.has_books,
             last_booked=self._books.last_booked,
+            identical=self._identical.offsets if self._identical else None,
+            holes=self._identical.holes if self._identical else None,
         )
         self._troubles = Troubles(
             source,
@@ -113,13 +119,18 @@ class LaneRun:
             settings,
             on_trouble=self._troubles.meet,
             on_company=self._company,
+            on_mismatch=self._identical.offsets.lose if self._identical else None,
             transactional_id=transactional_id(settings, spec.lane) if settings.transactions else None,
             origin=self._origin,
         )
         self._troubles.express = self._express
+        if self._identical is not None:
+            self._identical.carry_with(self._express, self._troubles)
+        self._commits = PositionCommits(
+            spec.lane, self._books, self._express, signed=self._recovery.signed, tracks=self._tracks
+        )
         self._plan_topic = KeyedTopic(target, plan_topic(flow.books))
         self._plan: Plan | None = None
-        self._tracks: dict[TopicPartition, Track] = {}  # by remote partition
         self._transactions: Transactions | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._written: dict[TopicPartition, Writer] = {}  # the last epoch that this attempt used on a partition
@@ -144,6 +155,19 @@ class LaneRun:
         self._superseded = ""
         self._state = "starting"
 
+    def _with_identical_offsets(self, registry: WriterRegistry) -> IdenticalLane:
+        impossible = "topics that keep their names have producers on both sides" if self._origin is not None else ""
+        return IdenticalLane(
+            self._source,
+            self._target,
+            self._settings,
+            lane=self._spec.lane,
+            generation=self._spec.generation,
+            registry=registry,
+            report=self._report,
+            impossible=impossible,
+        )
+
     # -- start ------------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
@@ -164,7 +188,9 @@ class LaneRun:
             await self._origin.start(deadline)
         if self._settings.transactions:
             await self._recovery.finish_own_transaction(deadline)
-        await self._recovery.obtain(deadline)
+        writer = await self._recovery.obtain(deadline)
+        if self._identical is not None:
+            await self._identical.start(writer, deadline)
         if self._settings.transactions:
             self._transactions = Transactions(
                 self._target,
@@ -186,6 +212,7 @@ class LaneRun:
                 self._clock(),
                 self._stay_awake(),
                 *([self._transactions.run(), self._commit_between(self._transactions)] if self._transactions else []),
+                *([self._identical.holes.run()] if self._identical else []),
             )
         ]
 
@@ -339,7 +366,8 @@ class LaneRun:
                 )
                 if now >= next_commit or many or self._express.uncommitted_bytes >= limits.position_commit_bytes_max:
                     next_commit = now + limits.position_commit_interval_ms / 1000
-                    await self._commit_positions()
+                    if self._transactions is None:
+                        await self._commits.commit()
                     self._ownership.retry(self._tracks.values(), self._express)
                     self._express.appender.drop_frozen()
                 if now >= next_books:
@@ -365,7 +393,11 @@ class LaneRun:
             slept = time.monotonic() - appender.awake_at
             if slept > STALL_S_MAX:
                 raise Fenced(f"lane {self._spec.lane} was frozen for {slept:.0f} s; owning its partitions anew")
-            appender.awake_at = time.monotonic()
+            now = time.monotonic() if self._identical is None else await self._identical.renewed(self._writer())
+            if now is None:
+                self._supersede(f"lane {self._spec.lane} has a newer attempt")
+                return
+            appender.awake_at = now
             await asyncio.sleep(0.5)
 
     async def _report_state(self) -> None:
@@ -375,6 +407,7 @@ class LaneRun:
             self._express.memory.pool.live_bytes,
             self._express.appender.troubles,
             self._origin.skipped if self._origin is not None else {},
+            self._recovery.counts,
         )
 
     def _company(self, track: Track, base_offset: int) -> None:
@@ -384,23 +417,6 @@ class LaneRun:
         at = track.remote
         self._report(Event(EventKind.FOREIGN_RECORDS, text, *at, track.downstream_end, base_offset - 1))
 
-    async def _commit_positions(self) -> None:
-        if self._transactions is None:
-            await self._write_ledger()
-            await self._commit_moved(self._moved())
-
-    def _moved(self) -> list[Track]:
-        return [track for track in self._tracks.values() if track.uncommitted and track.writer is not None]
-
-    async def _write_ledger(self) -> None:
-        """Before the positions, which say how far it tells everything. If it cannot be written they go ahead of it."""
-        try:
-            await self._books.write_ledger(self._tracks.values())
-        except ClusterError as error:
-            if not error.retriable:
-                raise
-            log.warning("%s: writing the ledger: %s; trying again", self._spec, error)
-
     async def _commit_between(self, transactions: Transactions) -> None:
         """What was passed over (markers, what a mirror wrote) is in no transaction: committed between two of them."""
         while not self._end.is_set():
@@ -408,26 +424,7 @@ class LaneRun:
             async with self._transaction_turn:
                 if transactions.failed:
                     return
-                await self._write_ledger()
-                try:
-                    await self._commit_moved(self._moved())
-                except ClusterError as error:
-                    if not error.retriable:
-                        raise
-                    log.warning("%s: committing positions: %s; trying again", self._spec, error)
-
-    async def _commit_moved(self, moved: list[Track]) -> None:
-        self._books.touch(moved)
-        self._express.uncommitted_bytes = 0
-        positions = {track.remote: self._recovery.signed(track) for track in moved}
-        for track in moved:
-            track.uncommitted = False
-        try:
-            await self._books.commit_positions(positions)
-        except BaseException:
-            for track in moved:
-                track.uncommitted = True
-            raise
+                await self._commits.commit_or_warn()
 
     def _report(self, event: Event) -> None:
         log.warning("%s: %s", self._settings.flow, event)

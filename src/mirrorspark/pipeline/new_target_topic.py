@@ -65,7 +65,7 @@ async def position_on_new_topic(
 ) -> Position:
     """``recreate``: on with the next record; what a last batch may have left there is compared. ``remirror``: from the
     source's first record, behind whatever is there."""
-    now = replace(stood, booked=None, remote_id=track.assignment.remote_id)
+    now = replace(stood, booked=None, remote_id=track.assignment.remote_id, parity=None, pen=None)
     if settings.policies.on_target_topic_deleted == "remirror":
         first = await list_offset(source, track.source, EARLIEST, deadline)
         end = await list_offset(target, track.remote, LATEST, deadline)

@@ -9,19 +9,18 @@ owner commits its own name there.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from mirrorspark.cluster.batch_appender import STALL_S_MAX
 from mirrorspark.cluster.broker_errors import ErrorCode
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.group_positions import GroupPositions
-from mirrorspark.cluster.log_reader import EARLIEST, LATEST, list_offset, list_offsets
+from mirrorspark.cluster.log_reader import EARLIEST, LATEST, list_offset
 from mirrorspark.cluster.topic_configs import effective_config
 from mirrorspark.cluster.writer import (
     Writer,
-    end_transaction,
     fence,
     find_transactional_id,
     obtain_writer,
@@ -29,7 +28,12 @@ from mirrorspark.cluster.writer import (
 from mirrorspark.errors import BrokerError, PartitionStopped
 from mirrorspark.events import Event, EventKind
 from mirrorspark.names import TopicPartition
-from mirrorspark.offsets.position import LastWriter, Position
+from mirrorspark.offsets.parity import Parity
+from mirrorspark.offsets.position import LastWriter, Pen, Position
+from mirrorspark.pipeline.clean_ends import distrust_clean_ends
+from mirrorspark.pipeline.first_place import first_offsets, lost_position, recreated
+from mirrorspark.pipeline.hole_filling import HoleFilling
+from mirrorspark.pipeline.identical import IdenticalOffsets, is_being_raised
 from mirrorspark.pipeline.ledger_resumption import (
     booked_by,
     found_clean,
@@ -37,6 +41,7 @@ from mirrorspark.pipeline.ledger_resumption import (
     set_ledger_start,
     walk_from,
 )
+from mirrorspark.pipeline.left_open import finish_left_open, finish_transaction
 from mirrorspark.pipeline.new_target_topic import (
     LastBooked,
     nothing_booked,
@@ -44,8 +49,10 @@ from mirrorspark.pipeline.new_target_topic import (
     stood_on_earlier_topic,
 )
 from mirrorspark.pipeline.origin import OriginCheck
+from mirrorspark.pipeline.parity_recovery import ParityRecovery, Start
 from mirrorspark.pipeline.tail_walk import Found, Marker, walk_tail, writers_between
 from mirrorspark.pipeline.track import Track
+from mirrorspark.pipeline.walk_report import tell_found
 from mirrorspark.pipeline.writers import FlowWriters, WriterRegistry
 from mirrorspark.plan.desired_topics import after_deletion
 from mirrorspark.settings import FlowSettings
@@ -67,14 +74,6 @@ class StillHeld(Exception):
     """Another lane of the same generation has not let the partition go yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Start:
-    """Where to begin, and whom to fence before."""
-
-    position: Position
-    writer: LastWriter | None  # to be fenced; None if the last one left cleanly
-
-
 class Recovery:
     def __init__(
         self,
@@ -91,6 +90,8 @@ class Recovery:
         origin: OriginCheck | None = None,
         has_books: Callable[[], bool] = lambda: False,
         last_booked: LastBooked = nothing_booked,
+        identical: IdenticalOffsets | None = None,
+        holes: HoleFilling | None = None,
     ) -> None:
         self._source = source
         self._target = target
@@ -106,8 +107,21 @@ class Recovery:
         self._last_booked = last_booked
         self._report = report
         self._walks = asyncio.Semaphore(settings.limits.walks_at_once_max)
+        self._identical = identical
+        self._parity: ParityRecovery | None = None
+        if identical is not None and holes is not None:
+            self._parity = ParityRecovery(
+                target,
+                self._own_id,
+                identical,
+                holes,
+                transaction_timeout_ms=settings.writer_timeout_ms,
+                walk=self._walk_to_end,
+                walks=self._walks,
+            )
         self.writer: Writer | None = None
         self.fencing = True
+        self.counts = {"fences": 0, "duplicates_avoided": 0}  # partitions, offsets
 
     async def obtain(self, deadline: Deadline) -> Writer:
         """A producer epoch for this attempt (invariant B)."""
@@ -115,7 +129,7 @@ class Recovery:
             self.writer = await obtain_writer(
                 self._target,
                 self._own_id,
-                transaction_timeout_ms=self._settings.limits.transaction_timeout_ms,
+                transaction_timeout_ms=self._settings.writer_timeout_ms,
                 deadline=deadline,
             )
         except BrokerError as error:
@@ -133,33 +147,8 @@ class Recovery:
         return self.writer
 
     async def finish_own_transaction(self, deadline: Deadline) -> None:
-        """Commit what an earlier attempt of this lane left open, rather than abort it.
-
-        What it appended is true; aborting would show it twice to those who read uncommitted. The tail walk then proves
-        how far it came.
-        """
-        left = {
-            position.writer
-            for offset, text in (await self._positions.fetch_all(deadline)).values()
-            if (position := Position.from_commit(offset, text)) and position.writer and not position.writer.clean
-        }
-        for writer in left:
-            if writer.transactional_id == self._own_id:
-                await self._finish(writer, deadline)
-
-    async def _finish(self, writer: LastWriter, deadline: Deadline) -> None:
-        holder = Writer(writer.transactional_id, writer.producer_id, writer.epoch)
-        try:
-            await end_transaction(self._target, holder, commit=True, deadline=deadline)
-        except BrokerError as error:
-            nothing_open = error.error_code in (
-                ErrorCode.INVALID_TXN_STATE,
-                ErrorCode.INVALID_PRODUCER_EPOCH,
-                ErrorCode.PRODUCER_FENCED,
-                ErrorCode.INVALID_PRODUCER_ID_MAPPING,
-            )
-            if not nothing_open:
-                raise
+        """Commit what an earlier attempt of this lane left open, rather than abort it."""
+        await finish_left_open(self._target, self._positions, self._own_id, deadline)
 
     async def own(self, tracks: list[Track]) -> dict[Track, Exception]:
         """Bring tracks to proved positions and put our name on them. Returns those that could not be, with the reason."""
@@ -171,7 +160,8 @@ class Recovery:
         )
         failed: dict[Track, Exception] = {}
         ready: dict[Track, Found] = {}
-        fences: dict[str, list[tuple[Track, _Start]]] = {}
+        fences: dict[str, list[tuple[Track, Start]]] = {}
+        places: dict[Track, Position] = {}
 
         async def prepare_one(track: Track) -> None:
             try:
@@ -179,75 +169,84 @@ class Recovery:
             except (PartitionStopped, StillHeld, BrokerError) as error:
                 failed[track] = error
                 return
+            places[track] = start.position
             if start.writer is None:
                 ready[track] = found_clean(start.position)
             else:
                 fences.setdefault(start.writer.transactional_id, []).append((track, start))
 
         await asyncio.gather(*(prepare_one(track) for track in tracks))
-        await self._distrust_clean_ends(ready, fences, failed, committed, deadline)
+        if self._identical is not None:
+            deadline = Deadline(RECOVERY_TIMEOUT_S)  # bringing partitions to their level takes as long as it takes
+        for track in await distrust_clean_ends(self._target, ready, failed, self._nothing_of_ours, deadline):
+            start = self._doubtful(ready.pop(track), track, places[track])
+            assert start.writer is not None
+            fences.setdefault(start.writer.transactional_id, []).append((track, start))
         for held_id, some in fences.items():
-            await self._fence_and_walk(held_id, some, ready, failed, deadline)
+            await self._take_over(held_id, some, ready, failed, deadline)
+        if self._identical is not None:
+            await asyncio.gather(*(self._judge(track, found, places[track]) for track, found in ready.items()))
         if ready:
             await self._positions.commit(
                 {track.remote: self.signed(track, found).to_commit() for track, found in ready.items()}, deadline
             )
         for track, found in ready.items():
-            go_on_with_ledger(self._target, track, found)
-            track.begin(self.writer, found.upstream_next, found.downstream_end, found.leader_epoch, fenced=found.fenced)
+            self._begin(track, found)
         return failed
 
-    async def _distrust_clean_ends(
+    async def _take_over(
         self,
+        held_id: str,
+        some: list[tuple[Track, Start]],
         ready: dict[Track, Found],
-        fences: dict[str, list[tuple[Track, _Start]]],
         failed: dict[Track, Exception],
-        committed: Mapping[TopicPartition, tuple[int, str]],
         deadline: Deadline,
     ) -> None:
-        """Invariant C holds for clean ends too: the target's log must end where the position says.
+        """From a writer that did not leave cleanly: with a fence, or where that would cost identical offsets, without."""
+        if self._parity is not None:
+            kept = [one for one in some if await self._parity.keeps(*one)]
+            some = [one for one in some if one not in kept]
+            if kept:
+                await self._parity.take_over(held_id, kept, ready, failed, deadline)
+        if some:
+            await self._fence_and_walk(held_id, some, ready, failed, deadline)
 
-        A writer that was cut off can still sign a stale position as clean. One request per leader tells; where the log
-        goes on, markers (and others' records, where those are meant to be there) are passed over, and anything else is
-        fenced and walked like an unclean end.
-        """
-        ends = await list_offsets(self._target, [track.remote for track in ready], LATEST, deadline)
-        goes_on = [track for track, found in ready.items() if ends[track.remote] > found.downstream_end]
-        harmless = await asyncio.gather(
-            *(self._nothing_of_ours(track, ready[track].downstream_end, ends[track.remote]) for track in goes_on)
+    async def _judge(self, track: Track, found: Found, position: Position) -> None:
+        assert self._identical is not None
+        async with self._walks:
+            await self._identical.judge(track, found, position.parity)
+
+    def _begin(self, track: Track, found: Found) -> None:
+        assert self.writer is not None
+        if self._identical is not None:
+            self._identical.take_up(track, found)
+        go_on_with_ledger(self._target, track, found)
+        pen = found.pen
+        track.begin(
+            self.writer,
+            found.upstream_next,
+            found.downstream_end,
+            found.leader_epoch,
+            fenced=found.fenced,
+            pen=(Writer("", pen.producer_id, pen.epoch), pen.next_sequence) if pen is not None else None,
         )
-        passed_over = {track for track, nothing_of_ours in zip(goes_on, harmless, strict=True) if nothing_of_ours}
-        for track, found in list(ready.items()):
-            end = ends[track.remote]
-            if end == found.downstream_end:
-                continue
-            if end < found.downstream_end:
-                del ready[track]
-                failed[track] = PartitionStopped(
-                    f"the target's log of {track.remote} ends at {end}, but offsets up to {found.downstream_end - 1} were "
-                    "acknowledged: records were lost or the topic was made anew; restore it, or start this topic over",
-                    event=EventKind.TARGET_TRUNCATED,
-                    topic=track.remote.topic,
-                    partition=track.remote.partition,
-                    offset_first=end,
-                    offset_last=found.downstream_end - 1,
-                )
-            elif track in passed_over:
-                found.downstream_end = end
-            else:
-                del ready[track]
-                position = Position.from_commit(*committed[track.remote]) if track.remote in committed else None
-                last = position.writer if position is not None else None
-                suspect = last or LastWriter(self._own_id, -1, -1, 0, clean=False)
-                place = Position(
-                    found.upstream_next,
-                    found.downstream_end,
-                    track.assignment.topic_id,
-                    found.leader_epoch,
-                    suspect,
-                    None if found.ledger_is_new else found.booked,
-                )
-                fences.setdefault(suspect.transactional_id, []).append((track, _Start(place, suspect)))
+        track.newest_ms = pen.newest_ms if pen is not None else -1
+
+    def _doubtful(self, found: Found, track: Track, position: Position | None) -> Start:
+        """A clean end behind which something of ours may follow: to be treated like an unclean one."""
+        last = position.writer if position is not None else None
+        suspect = last or LastWriter(self._own_id, -1, -1, 0, clean=False)
+        place = Position(
+            found.upstream_next,
+            found.downstream_end,
+            track.assignment.topic_id,
+            found.leader_epoch,
+            suspect,
+            None if found.ledger_is_new else found.booked,
+            parity=position.parity if position is not None else None,
+            pen=position.pen if position is not None else None,
+        )
+        return Start(place, suspect)
 
     async def _nothing_of_ours(self, track: Track, start: int, end: int) -> bool:
         """Whether the target's log holds markers alone from ``start`` to ``end``, or what others may write there."""
@@ -271,9 +270,20 @@ class Recovery:
             LastWriter(writer.transactional_id or "", writer.producer_id, writer.epoch, self._generation, clean),
             booked_by(track, found),
             track.assignment.remote_id,
+            *self._parity_of(track, found),
         )
 
-    async def _start(self, track: Track, committed: tuple[int, str] | None, deadline: Deadline) -> _Start:
+    def _parity_of(self, track: Track, found: Found | None) -> tuple[Parity | None, Pen | None]:
+        parity = track.parity if found is None else found.parity
+        if parity is None or not parity.holds:
+            return parity, None
+        if found is not None:
+            assert self.writer is not None
+            return parity, found.pen or Pen(self.writer.producer_id, self.writer.epoch, 0, -1)
+        assert track.pen is not None
+        return parity, Pen(track.pen.producer_id, track.pen.epoch, track.acknowledged_sequence, track.newest_ms)
+
+    async def _start(self, track: Track, committed: tuple[int, str] | None, deadline: Deadline) -> Start:
         position = Position.from_commit(*committed) if committed else None
         stood = await stood_on_earlier_topic(track, position, self._last_booked)
         if stood is not None:
@@ -288,36 +298,40 @@ class Recovery:
                 return await self._first_start(track, deadline)
         if position.topic_id and track.assignment.topic_id and position.topic_id != track.assignment.topic_id:
             position = await self._recreated(track, position, deadline)
-        writer = position.writer
-        if writer is None or writer.clean:
-            return _Start(position, None)
-        sibling = writer.transactional_id != self._own_id
-        if sibling and writer.generation == self._generation and not track.force_ownership:
+        writer = position.writer if position.writer is not None and not position.writer.clean else None
+        siblings = writer is not None and writer.transactional_id != self._own_id
+        if siblings and writer and writer.generation == self._generation and not track.force_ownership:
             raise StillHeld(f"{track.remote} is still held by {writer.transactional_id}")
-        return _Start(position, writer)
+        if stood is not None or is_being_raised(position):
+            position = await self._raised(track, position)
+        return Start(position, writer)
 
-    async def _first_start(self, track: Track, deadline: Deadline) -> _Start:
-        """No position anywhere: the source's first record, or its end where the user asked for ``latest``."""
-        which = LATEST if self._settings.start_at_latest else EARLIEST
-        upstream = await list_offset(self._source, track.source, which, deadline)
-        first = await list_offset(self._target, track.remote, EARLIEST, deadline)
-        end = await list_offset(self._target, track.remote, LATEST, deadline)
+    async def _first_start(self, track: Track, deadline: Deadline) -> Start:
+        """No position anywhere."""
+        upstream, first, end = await first_offsets(self._source, self._target, track, self._settings, deadline)
         topic_id = track.assignment.topic_id
         if first == end or self._settings.start_at_latest or self._never_wrote():
-            return _Start(Position(upstream, end, topic_id, -1, None), None)
-        self._report(
-            Event(
-                EventKind.POSITION_LOST,
-                f"no position and no ledger for it, yet {end - first} offsets are on the target: comparing both logs "
-                "from the beginning; what is there is not sent again",
-                topic=track.remote.topic,
-                partition=track.remote.partition,
-                offset_first=first,
-                offset_last=end - 1,
-            )
-        )
-        nobody = LastWriter(self._own_id, -1, -1, 0, clean=False)
-        return _Start(Position(upstream, first, topic_id, -1, nobody), nobody)
+            position = Position(upstream, end, topic_id, -1, None)
+            return Start(await self._raised(track, position), None)
+        self._report(lost_position(track, first, end))
+        if self._identical is not None and upstream <= end and not await self._identical.why_not(track):
+            upstream = first = max(upstream, first)  # there both logs would hold the same
+        nobody = LastWriter(self._own_id, NOBODY, -1, 0, clean=False)
+        return Start(Position(upstream, first, topic_id, -1, nobody), nobody)
+
+    async def _raised(self, track: Track, position: Position) -> Position:
+        if self._identical is None:
+            return position
+        async with self._walks:
+            return await self._identical.raised(track, position, self._claim) or position
+
+    async def _claim(self, track: Track, position: Position) -> None:
+        """Put our name on a position before the first append."""
+        assert self.writer is not None
+        writer = self.writer
+        own = LastWriter(writer.transactional_id, writer.producer_id, writer.epoch, self._generation, clean=False)
+        claimed = replace(position, writer=own, remote_id=track.assignment.remote_id)
+        await self._positions.commit({track.remote: claimed.to_commit()}, Deadline(RECOVERY_TIMEOUT_S))
 
     def _never_wrote(self) -> bool:
         """Where others write too, a log that is not empty says nothing: the books and the registry do."""
@@ -325,44 +339,27 @@ class Recovery:
 
     async def _recreated(self, track: Track, position: Position, deadline: Deadline) -> Position:
         """The source topic is another one than when the position was written."""
-        fail = self._settings.policies.on_topic_recreated == "fail"
-        event = Event(
-            EventKind.TOPIC_RECREATED,
-            f"{track.source.topic} was deleted and created again (on.topic.recreated="
-            f"{self._settings.policies.on_topic_recreated}); "
-            + ("waits for a person" if fail else "all records of the new topic are carried"),
-            topic=track.source.topic,
-            partition=track.source.partition,
-            offset_first=position.upstream_next,
-            offset_last=position.upstream_next,
-            waits=fail,
-        )
-        if fail:
-            raise PartitionStopped(
-                event.text,
-                event=event.kind,
-                topic=event.topic,
-                partition=event.partition,
-                offset_first=event.offset_first,
-                offset_last=event.offset_last,
-            )
+        event = recreated(track, position, self._settings.policies)
         self._report(event)
         first = await list_offset(self._source, track.source, EARLIEST, deadline)
         end = await list_offset(self._target, track.remote, LATEST, deadline)
+        parity = position.parity
+        if self._identical is not None and parity is not None and parity.holds:
+            parity = self._identical.ended(track, parity, end, "the source topic was made anew")
         # A writer of the old topic may still be alive: fence it, but there is nothing of the new topic to compare.
-        return Position(first, end, track.assignment.topic_id, -1, position.writer)
+        return Position(first, end, track.assignment.topic_id, -1, position.writer, parity=parity)
 
     async def _fence_and_walk(
         self,
         held_id: str,
-        some: list[tuple[Track, _Start]],
+        some: list[tuple[Track, Start]],
         ready: dict[Track, Found],
         failed: dict[Track, Exception],
         deadline: Deadline,
     ) -> None:
         marker = await self._fence(held_id, [track for track, _ in some], some[0][1].writer, deadline)
 
-        async def walk(track: Track, start: _Start) -> None:
+        async def walk(track: Track, start: Start) -> None:
             async with self._walks:
                 try:
                     found = await self._walk(track, start, marker, deadline)
@@ -383,22 +380,23 @@ class Recovery:
             writer = self.writer
         else:
             if self._settings.transactions and last is not None:
-                await self._finish(last, deadline)
+                await finish_transaction(self._target, last, deadline)
             writer = await obtain_writer(
                 self._target,
                 held_id,
-                transaction_timeout_ms=self._settings.limits.transaction_timeout_ms,
+                transaction_timeout_ms=self._settings.writer_timeout_ms,
                 deadline=deadline,
             )
         assert writer is not None
         await fence(self._target, writer, [track.remote for track in tracks], deadline)
+        self.counts["fences"] += len(tracks)
         if last is not None and last.producer_id not in (-1, writer.producer_id):
             # Epochs of the old producer id were used up and the id is a new one: a marker cannot shut the old one out.
             # A writer that is still alive notices within its lease that it was superseded.
             await asyncio.sleep(STALL_S_MAX + 5.0)
         return Marker(writer.producer_id, writer.epoch)
 
-    async def _walk(self, track: Track, start: _Start, marker: Marker | None, deadline: Deadline) -> Found:
+    async def _walk(self, track: Track, start: Start, marker: Marker | None, deadline: Deadline) -> Found:
         """Walk to the marker; a writer that turns up in the tail and was not fenced yet is fenced too."""
         assert self.writer is not None
         position = start.position
@@ -407,21 +405,8 @@ class Recovery:
         fenced = {self.writer.producer_id, *([marker.producer_id] if marker else [])}
         for _ in range(FENCES_MAX):
             known = None if self._origin is None else self._own_writers.ids | ours
-            found = await walk_tail(
-                self._source,
-                self._target,
-                track.source,
-                track.remote,
-                upstream_next=upstream_from,
-                downstream_end=downstream_from,
-                leader_epoch=position.leader_epoch,
-                marker=marker,
-                our_writers=frozenset(ours),
-                read_committed=self._settings.read_committed,
-                skipped_above_bytes=await self._size_limit(track),
-                origin=self._origin,
-                flow_writers=known,
-            )
+            place = upstream_from, downstream_from, position.leader_epoch
+            found = await self._compare(track, place, marker, frozenset(ours), known)
             strangers = found.writers - fenced
             if known is not None and strangers:
                 await self._own_writers.read(Deadline(RECOVERY_TIMEOUT_S))  # as of now: after all that was seen
@@ -436,8 +421,9 @@ class Recovery:
             if unfenced is None and known is not None and not strangers <= known:
                 continue  # a lane that was entered meanwhile has written there: compare its batches too
             if unfenced is None:
-                self._tell(track, found)
+                tell_found(track, found, self._settings.policies, self._report)
                 set_ledger_start(found, position, booked)
+                self.counts["duplicates_avoided"] += max(0, found.upstream_next - position.upstream_next)
                 return found
             marker = await self._fence(unfenced, [track], None, deadline)
             if marker is not None:
@@ -448,42 +434,46 @@ class Recovery:
             partition=track.remote.partition,
         )
 
+    async def _walk_to_end(self, track: Track, start: Start, deadline: Deadline) -> Found:
+        """Walk to the target's end as of now, where no marker may be put: see ``parity_recovery``."""
+        position = start.position
+        upstream_from, downstream_from, booked = await walk_from(self._source, track.source, position, deadline)
+        await self._own_writers.read(deadline)
+        ours = self._own_writers.ids | ({position.pen.producer_id} if position.pen is not None else set())
+        place = upstream_from, downstream_from, position.leader_epoch
+        found = await self._compare(track, place, None, frozenset(ours), None)
+        tell_found(track, found, self._settings.policies, self._report)
+        set_ledger_start(found, position, booked)
+        return found
+
+    async def _compare(
+        self,
+        track: Track,
+        place: tuple[int, int, int],
+        marker: Marker | None,
+        ours: frozenset[int],
+        flow_writers: frozenset[int] | None,
+    ) -> Found:
+        """``place``: upstream next, downstream end and leader epoch to begin with."""
+        upstream_next, downstream_end, leader_epoch = place
+        return await walk_tail(
+            self._source,
+            self._target,
+            track.source,
+            track.remote,
+            upstream_next=upstream_next,
+            downstream_end=downstream_end,
+            leader_epoch=leader_epoch,
+            marker=marker,
+            our_writers=ours,
+            read_committed=self._settings.read_committed,
+            skipped_above_bytes=await self._size_limit(track),
+            origin=self._origin,
+            flow_writers=flow_writers,
+        )
+
     async def _size_limit(self, track: Track) -> int | None:
         """With on.record.too.large=skip or dead-letter, larger records may be missing on the target."""
         if self._settings.policies.on_record_too_large == "stop":
             return None
         return int(await effective_config(self._target, track.remote.topic, "max.message.bytes"))
-
-    def _tell(self, track: Track, found: Found) -> None:
-        if found.foreign_records:
-            self._report(
-                Event(
-                    EventKind.FOREIGN_RECORDS,
-                    f"{found.foreign_records} records in the target's tail are not the source's: somebody else writes there",
-                    topic=track.remote.topic,
-                    partition=track.remote.partition,
-                    offset_first=found.downstream_end,
-                    offset_last=found.downstream_end,
-                )
-            )
-        if found.gap is not None:
-            self._report(
-                Event(
-                    EventKind.DATA_GAP,
-                    "the source's retention passed the position while the flow was down; on.data.gap="
-                    f"{self._settings.policies.on_data_gap}",
-                    topic=track.source.topic,
-                    partition=track.source.partition,
-                    offset_first=found.gap[0],
-                    offset_last=found.gap[1],
-                )
-            )
-            if self._settings.policies.on_data_gap == "fail":
-                raise PartitionStopped(
-                    f"{track.source}: offsets {found.gap[0]}..{found.gap[1]} are no longer on the source (on.data.gap=fail)",
-                    event=EventKind.DATA_GAP,
-                    topic=track.source.topic,
-                    partition=track.source.partition,
-                    offset_first=found.gap[0],
-                    offset_last=found.gap[1],
-                )

@@ -18,7 +18,8 @@ from mirrorspark.errors import BrokerError, PartitionStopped, RequestTimedOut
 from mirrorspark.events import EventKind
 from mirrorspark.names import TopicPartition
 from mirrorspark.offsets.ledger import LedgerRange
-from mirrorspark.offsets.position import Booked
+from mirrorspark.offsets.parity import Parity
+from mirrorspark.offsets.position import Booked, Pen
 from mirrorspark.pipeline.origin import OriginCheck
 from mirrorspark.pipeline.preparation import carry_records, prepare
 from mirrorspark.pipeline.track import CarriedBatch
@@ -27,7 +28,7 @@ from mirrorspark.wire.record_batch import Batch, body
 from mirrorspark.wire.records import Record
 from mirrorspark.wire.reencoding import decode
 
-__all__ = ["Found", "Marker", "walk_tail", "writers_between"]
+__all__ = ["Found", "Marker", "next_wanted", "walk_tail", "writers_between"]
 
 READ_WAIT_MS = 50
 STEP_TIMEOUT_S = 60.0
@@ -65,6 +66,12 @@ class Found:
     """Where the ledger ended before, and ``ranges`` go on; set by recovery."""
     ledger_is_new: bool = False
     """Whether the ledger says nothing of the partition yet."""
+    last_pen: Pen | None = None
+    """Under which name the last batch of ours in the tail was appended, and at which offset that begins."""
+    last_pen_at: int = -1
+    pen: Pen | None = None
+    """With identical offsets: the name under which to go on, in place of a fence."""
+    parity: Parity | None = None
 
 
 class _SourceSide:
@@ -112,6 +119,11 @@ class _SourceSide:
                 left_out = self._origin.is_mirrored
             self._ready.extend(prepare(found.batches, self._offset, self._at, aborted=found.aborted, left_out=left_out))
             self._offset = max(self._offset, found.batches[-1].next_offset)
+
+    @property
+    def offset(self) -> int:
+        """Up to where it was read."""
+        return self._offset
 
     def may_be_missing(self, record: Record) -> bool:
         """Whether the flow's policy would have left this record out for its size."""
@@ -171,6 +183,8 @@ async def walk_tail(
                 found.writers.add(batch.producer_id)
             if is_ours and not batch.is_control and not drop:
                 await _match(batch, remote, expected, found, our_writers)
+                if batch.producer_id in our_writers:
+                    found.last_pen, found.last_pen_at = _pen(batch), batch.base_offset
             found.downstream_end = batch.next_offset
             if marker is not None and marker.is_in(batch):
                 return found
@@ -181,6 +195,14 @@ async def walk_tail(
                 partition=remote.partition,
             )
     return found
+
+
+async def next_wanted(source: ClusterClient, at: TopicPartition, offset: int, *, read_committed: bool) -> int:
+    """The first offset from ``offset`` on that holds something to carry; the end of what can be read, if nothing does."""
+    first = await list_offset(source, at, EARLIEST, Deadline(STEP_TIMEOUT_S))
+    side = _SourceSide(source, at, max(offset, first), read_committed, None)
+    unit = await side.peek()
+    return unit.upstream_first if unit is not None else side.offset
 
 
 async def writers_between(
@@ -208,6 +230,11 @@ async def writers_between(
         elif deadline.passed:
             raise RequestTimedOut(f"{remote}: its log cannot be read beyond {start}, though it ends at {end}")
     return writers
+
+
+def _pen(batch: Batch) -> Pen:
+    next_sequence = (batch.base_sequence + batch.record_count) & 0x7FFFFFFF
+    return Pen(batch.producer_id, batch.producer_epoch, next_sequence, batch.max_timestamp)
 
 
 async def _read_target(target: ClusterClient, remote: TopicPartition, found: Found, expected: _SourceSide) -> LogSlice:
@@ -242,7 +269,8 @@ async def _match(
     """Tick off what this batch holds, or count it as somebody else's."""
     if expected.seeking:
         await _seek(batch, expected)
-    begins_inside = batch.base_offset < found.downstream_end  # at the first batch of a walk from MirrorMaker 2's offset sync
+    # So does the first batch of a walk from MirrorMaker 2's offset sync.
+    begins_inside = batch.base_offset < found.downstream_end
     if not expected.records and not begins_inside:
         unit = await expected.peek()
         if unit is not None and _same_bytes(batch, unit.batch):

@@ -16,10 +16,11 @@ from mirrorspark.cluster.writer import Writer
 from mirrorspark.names import TopicPartition
 from mirrorspark.offsets.ledger_pages import LedgerPages
 from mirrorspark.offsets.offset_sync import OffsetSyncs
+from mirrorspark.offsets.parity import Parity
 from mirrorspark.plan.lanes import Assignment
 from mirrorspark.wire.record_batch import Batch, stamp
 
-__all__ = ["CarriedBatch", "Span", "Track", "TrackState"]
+__all__ = ["CarriedBatch", "ReencodedBatch", "Span", "Track", "TrackState"]
 
 REMEMBERED_MS = 3_600_000
 """Records younger than this keep the broker's memory of their producer (its producer.id.expiration.ms is a day)."""
@@ -39,12 +40,16 @@ class TrackState(enum.Enum):
 class CarriedBatch:
     """A v2 batch between its fetch and its receipt."""
 
+    is_hole = False
+    """Whether it only takes offsets (``holes.Hole``): then it is never stamped, nor sent as the others are."""
+    is_reencoded = False
     __slots__ = (
         "aged",
         "batch",
         "batch_sequence",
         "buffer",
         "held",
+        "is_aborted",
         "leader_epoch",
         "request",
         "runs",
@@ -63,6 +68,7 @@ class CarriedBatch:
         runs: list[tuple[int, int]] | None = None,
     ) -> None:
         self.aged = False
+        self.is_aborted = False  # of a transaction that was aborted on the source
         self.batch = batch
         self.buffer = batch.buffer
         self.size = len(batch.buffer)
@@ -73,6 +79,18 @@ class CarriedBatch:
         self.runs = runs  # (upstream first, count) of each dense stretch, where the batch had holes
         self.request: object = None
         self.batch_sequence = -1
+
+    def release(self) -> None:
+        """It is no longer needed: neither are the bytes that it was fetched with."""
+        if self.held is not None:
+            self.held.release()
+
+
+class ReencodedBatch(CarriedBatch):
+    """One that could not go as it was."""
+
+    is_reencoded = True
+    __slots__ = ()
 
 
 class Span:
@@ -109,6 +127,10 @@ class Track:
         self.has_company = False  # somebody else appends to the remote partition
         self.queue = AppendQueue(self.remote)
         self.writer: Writer | None = None
+        self.pen: Writer | None = None  # whose name batches carry; another than ``writer`` only with identical offsets
+        self.parity: Parity | None = None  # with offsets=identical: since where, and until where
+        self.identical = False  # whether each receipt must show the batch's own offset
+        self.newest_ms = -1  # of the last batch on the target
         self.next_sequence = 0
         self.acknowledged_sequence = 0  # the sequence that the broker expects after the last receipt
         self.fetch_next = 0
@@ -127,16 +149,28 @@ class Track:
         self.progress_due = False  # and for MirrorMaker 2's progress
         self.records = 0
         self.bytes = 0
+        self.reencoded = 0  # batches
         self.latency_ms = 0
         self.span: Span | None = None
 
     def begin(
-        self, writer: Writer, upstream_next: int, downstream_end: int, leader_epoch: int, *, fenced: bool = False
+        self,
+        writer: Writer,
+        upstream_next: int,
+        downstream_end: int,
+        leader_epoch: int,
+        *,
+        fenced: bool = False,
+        pen: tuple[Writer, int] | None = None,
     ) -> None:
-        """Take up the partition at a proved position, under an epoch obtained for this attempt (invariant B)."""
+        """Take up the partition at a proved position, under an epoch obtained for this attempt (invariant B).
+
+        ``pen``: go on in another's name, from this sequence (``parity_recovery``).
+        """
         assert self.drained, f"{self.remote}: begun with batches left over"
         self.writer = writer
-        self.next_sequence = self.acknowledged_sequence = 0
+        self.pen, self.next_sequence = pen or (writer, 0)
+        self.acknowledged_sequence = self.next_sequence
         self.fetch_next = self.upstream_next = upstream_next
         self.downstream_end = downstream_end
         self.leader_epoch = self.fetched_epoch = leader_epoch
@@ -148,14 +182,18 @@ class Track:
 
     def accept(self, carried: CarriedBatch, *, transactional: bool) -> None:
         """Stamp a prepared batch with this attempt's writer and put it in line."""
+        if carried.is_hole:
+            self.unacked_bytes += carried.size
+            self.queue.waiting.append(carried)
+            return
         # An open transaction keeps the broker's memory of its producer, however old the records are.
         carried.aged = not transactional and carried.batch.max_timestamp < time.time() * 1000 - REMEMBERED_MS
-        assert self.writer is not None
+        assert self.pen is not None
         assert carried.upstream_first >= self.queued_next, f"{self.remote}: batch before the last in line (invariant A)"
         stamp(
             carried.batch,
-            producer_id=self.writer.producer_id,
-            producer_epoch=self.writer.epoch,
+            producer_id=self.pen.producer_id,
+            producer_epoch=self.pen.epoch,
             base_sequence=self.next_sequence,
             transactional=transactional,
         )
@@ -170,6 +208,12 @@ class Track:
         """The upstream offset after everything in line."""
         last = self._last_in_line()
         return self.upstream_next if last is None else last.upstream_next
+
+    @property
+    def queued_end(self) -> int:
+        """The downstream offset after everything in line, while offsets are identical."""
+        last = self._last_in_line()
+        return self.downstream_end if last is None else last.upstream_next
 
     def _last_in_line(self) -> CarriedBatch | None:
         waiting, in_flight = self.queue.waiting, self.queue.in_flight
@@ -195,9 +239,12 @@ class Track:
         self.upstream_next = carried.upstream_next
         self.downstream_end = base_offset + count
         self.leader_epoch = carried.leader_epoch
+        self.newest_ms = carried.batch.max_timestamp
         self.unacked_bytes -= carried.size
         self.records += count
         self.bytes += carried.size
+        if carried.is_reencoded:
+            self.reencoded += 1
         self.uncommitted = self.unbooked = self.progress_due = True
         if self.span is None:
             self.span = Span(carried.upstream_first, base_offset)
@@ -224,8 +271,7 @@ class Track:
         while self.queue.waiting:
             carried = self.queue.waiting.popleft()
             assert isinstance(carried, CarriedBatch)
-            if carried.held is not None:
-                carried.held.release()
+            carried.release()
         self.unacked_bytes = 0
         self.asleep = False
         self.next_sequence = self.acknowledged_sequence  # what the broker expects after the last receipt
@@ -242,6 +288,29 @@ class Track:
         for carried in waiting:
             assert isinstance(carried, CarriedBatch)
             self.accept(carried, transactional=transactional)
+
+    def book_hole(self, upstream_next: int) -> None:
+        """Offsets up to here lead nowhere on the source, and on the target now too: to the ledger they lie at their own."""
+        assert self.identical
+        assert upstream_next > self.downstream_end, f"{self.remote}: a hole that was filled before"
+        self.ledger.add(self.downstream_end, upstream_next - 1, self.downstream_end)
+        self.upstream_next = self.downstream_end = upstream_next
+        self.uncommitted = self.unbooked = self.progress_due = True
+
+    def lose_parity(self, at: int) -> None:
+        """Offsets differ from ``at`` on: holes in line are left out from now on."""
+        assert self.parity is not None
+        self.parity, self.identical = self.parity.lost(at), False
+        waiting, self.queue.waiting = self.queue.waiting, deque()
+        for carried in waiting:
+            assert isinstance(carried, CarriedBatch)
+            if carried.is_hole:
+                self.unacked_bytes -= carried.size
+                carried.release()
+                self.skip_to(carried.upstream_next)
+            else:
+                self.queue.waiting.append(carried)
+        self.uncommitted = True
 
     @property
     def lag_records(self) -> int:

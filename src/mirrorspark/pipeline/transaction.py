@@ -24,6 +24,9 @@ from mirrorspark.wire.record_batch import split_batches, stamp
 
 __all__ = ["Transactions"]
 
+REQUEST_TIMEOUT_S_MAX = 60.0
+"""For one step of a cycle; then the attempt ends, and the next one commits what it left open."""
+
 
 class Transactions:
     def __init__(
@@ -86,7 +89,7 @@ class Transactions:
             return False
 
     def _deadline(self) -> Deadline:
-        return Deadline(self._limits.transaction_timeout_ms / 1000)
+        return Deadline(min(self._limits.transaction_timeout_ms / 1000, REQUEST_TIMEOUT_S_MAX))
 
     async def _admit(self) -> None:
         waiting = {track for track in self._express.unadmitted if track.queue.waiting}

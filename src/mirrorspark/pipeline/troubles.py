@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 from mirrorspark.cluster.broker_errors import ErrorCode, error_name
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.log_reader import EARLIEST, LATEST, list_offset
-from mirrorspark.errors import MirrorError
+from mirrorspark.errors import MirrorError, WireError
 from mirrorspark.events import Event, EventKind
 from mirrorspark.pipeline.express import Express, Trouble
+from mirrorspark.pipeline.holes import hole_instead
 from mirrorspark.pipeline.preparation import carry_records
 from mirrorspark.pipeline.track import CarriedBatch, Track, TrackState
 from mirrorspark.settings import FlowSettings
+from mirrorspark.wire.record_batch import verify_crc
 from mirrorspark.wire.reencoding import decode
 
 if TYPE_CHECKING:
@@ -176,6 +178,10 @@ class Troubles:
         code = trouble.error_code
         if trouble.doubtful:
             await self._own_anew(track, 0.0)
+        elif code == ErrorCode.CORRUPT_MESSAGE and (damage := self._damage(track)) is not None:
+            at = track.upstream_next
+            self._hold(track)
+            self._wait(track, EventKind.BATCH_DAMAGED, f"{damage}; the target refused it", at, at)
         elif code in TOO_LARGE:
             await self._too_large(track)
         elif code in FENCED or code in SEQUENCE_LOST:
@@ -191,6 +197,16 @@ class Troubles:
             self._hold(track)
             text = f"the target answers {error_name(code)} ({code}) {trouble.text}".rstrip()
             self._wait(track, EventKind.APPEND_REFUSED, text, track.upstream_next, track.upstream_next)
+
+    def _damage(self, track: Track) -> WireError | None:
+        """What is wrong with the batch that the target refused: damaged on the source, or on its way here."""
+        refused = track.queue.waiting[0]
+        assert isinstance(refused, CarriedBatch)
+        try:
+            verify_crc(refused.batch, *track.source)
+        except WireError as error:
+            return error
+        return None
 
     async def _own_anew(self, track: Track, pause_s: float) -> None:
         track.in_doubt = True
@@ -248,22 +264,21 @@ class Troubles:
                     self._wait(track, EventKind.RECORD_TOO_LARGE, f"cannot be set aside: {error}", offset, offset)
                     return
             self._report(event)
-            self._replace_first(track, [])
+            self._replace_first(track, [hole_instead(carried)] if track.identical else [])
             if not track.queue.waiting:
                 track.skip_to(carried.upstream_next)
         track.restamp(sequence, transactional=self._settings.transactions)
         track.queue.blocked = False
-        self.express.wake(track)
-        self.express.appender.offer(track.queue)
-        self.express.appender.pump()
+        if track.identical and self.express.holes is not None:
+            self.express.holes.look(track)
+        self.express.go_on(track)
 
     def _replace_first(self, track: Track, instead: list[CarriedBatch]) -> None:
         first = track.queue.waiting.popleft()
         assert isinstance(first, CarriedBatch)
         for carried in reversed(instead):
             track.queue.waiting.appendleft(carried)
-        if first.held is not None:
-            first.held.release()
+        first.release()
 
     async def _drain(self, track: Track) -> None:
         """Let what is in line go out before the partition stops."""

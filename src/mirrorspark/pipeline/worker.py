@@ -7,9 +7,12 @@ at the start of each attempt. Runs on executors.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import time
 from collections.abc import Iterator
+
+import uvloop
 
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
@@ -34,9 +37,16 @@ FAILED_PAUSE_S = 5.0
 TELL_TIMEOUT_S = 5.0
 
 
+OBJECTS_BETWEEN_COLLECTIONS = 20_000
+"""Carrying makes few cycles; Python's own 700 would look through them many times a second."""
+
+
 class _Worker:
     def __init__(self) -> None:
-        self.runner = asyncio.Runner()
+        gc.collect()
+        gc.freeze()  # modules stay: no collection need look at them again
+        gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+        self.runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
         self._clients: dict[tuple[str, str, int], ClusterClient] = {}
 
     async def client(self, settings: ClusterSettings, role: str) -> ClusterClient:

@@ -123,20 +123,20 @@ class FlowWriters:
         self._flow = flow
         self._lane = lane
         self._generation = generation
-        self._entered = -1
+        self._entered: set[int] = set()
 
     async def enter(self, writer: Writer, deadline: Deadline) -> None:
         """To be awaited before the first append: whoever reads there must know from our first batch on who wrote it.
 
         Looked up once in each attempt, for the topic may have been deleted since the last one.
         """
-        if writer.producer_id == self._entered:
+        if writer.producer_id in self._entered:
             return
         await self._registry.read(deadline)
         now_ms = int(time.time() * 1000)
         mine = MirrorWriter(writer.producer_id, self._flow, self._lane, writer.epoch, self._generation, now_ms)
         await self._registry.enter(mine, deadline)
-        self._entered = writer.producer_id
+        self._entered.add(writer.producer_id)
 
     async def read(self, deadline: Deadline) -> None:
         await self._registry.read(deadline)

@@ -269,8 +269,8 @@ def stamp(
     transactional bit, if asked), and the CRC over it all. A delete horizon needs no other care than its cleared bit:
     the base timestamp that held it is the base of the records' deltas all the same.
 
-    The CRC of a batch that was verified is not computed from its bytes again, only changed by what changed in the header:
-    that is quicker, and bytes that went bad in our memory meanwhile are not signed but refused by the target.
+    The CRC of a large batch is not computed from its bytes, only changed by what changed in the header: that is quicker, and
+    bytes that went bad, on the source or in our memory, are not signed but refused by the target, which checks them all.
     """
     attributes = batch.attributes
     assert batch.magic == 2, f"a message of format v{batch.magic} must be re-encoded, not stamped"
@@ -282,7 +282,7 @@ def stamp(
     before = bytes(head)
     _ATTRIBUTES.pack_into(buffer, _ATTRIBUTES_AT, attributes)
     _PRODUCER.pack_into(buffer, _PRODUCER_AT, producer_id, producer_epoch, base_sequence)
-    if batch.crc_is_proved and len(buffer) >= PATCH_BYTES_MIN:
+    if len(buffer) >= PATCH_BYTES_MIN:
         batch.crc = patched_crc(batch.crc, before, head, len(buffer) - HEADER.size)
     else:
         batch.crc = crc32c(buffer[_ATTRIBUTES_AT:])

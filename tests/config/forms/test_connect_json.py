@@ -10,6 +10,7 @@ import pytest
 
 from mirrorspark.config.document import Document
 from mirrorspark.config.forms.front_door import read_forms
+from mirrorspark.config.load import parse_deployment
 from mirrorspark.errors import SettingsError
 
 DATA = Path(__file__).parent / "data"
@@ -148,6 +149,32 @@ def test_the_target_has_a_default_alias_as_in_mirrormaker(tmp_path: Path) -> Non
 def test_a_connector_that_is_made_to_wait_is_not_enabled(tmp_path: Path, state: str) -> None:
     document = read(tmp_path, {"name": "n", "config": BASE, "initial_state": state})
     assert document["a->b.enabled"] == "false"
+
+
+@pytest.mark.parametrize(
+    ("trees", "has_checkpoints", "writes_offsets", "beats"),
+    [
+        ([BASE], False, False, False),
+        ([BASE, CHECKPOINT], True, False, False),
+        ([BASE, CHECKPOINT | {"sync.group.offsets.enabled": True}], True, True, False),
+        ([BASE, CHECKPOINT | {"sync.group.offsets.enabled": True, "enabled": "false"}], False, False, False),
+        ([BASE, {"name": "n", "config": CHECKPOINT, "initial_state": "STOPPED"}], False, False, False),
+        ([BASE, CHECKPOINT, HEARTBEAT], True, False, True),
+        ([BASE, HEARTBEAT | {"emit.heartbeats.enabled": False}], False, False, False),
+    ],
+)
+def test_a_flow_does_what_its_connectors_do(
+    tmp_path: Path, trees: list[Any], has_checkpoints: bool, writes_offsets: bool, beats: bool
+) -> None:
+    [flow] = parse_deployment(read(tmp_path, *trees)).flows
+    assert (flow.group_sync.checkpoints_enabled, flow.group_sync.offsets_enabled) == (has_checkpoints, writes_offsets)
+    assert flow.heartbeats.emitted is beats
+
+
+def test_a_heartbeat_connector_alone_writes_heartbeats(tmp_path: Path) -> None:
+    deployment = parse_deployment(read(tmp_path, HEARTBEAT))
+    assert deployment.flows == []
+    assert [str(one.flow) for one in deployment.heartbeats_only] == ["a->b"]
 
 
 @pytest.mark.parametrize(

@@ -121,11 +121,11 @@ CONSUMER: tuple[Definition, ...] = (
     _applied("client.rack", _TEXT, "Fetch from a replica in this rack, where the source allows it.", "", "client_rack"),
     _applied(
         "fetch.max.bytes", _WHOLE, "One fetch answer; at most a quarter of lane.memory.max.bytes is used.", "52428800",
-        "limits.fetch_bytes_max", low=1, unit="bytes", ours="8388608", why="a lane's memory is bounded",
+        "limits.fetch_bytes_max", low=1, unit="bytes", ours="4194304", why="a lane's memory is bounded",
     ),
     _applied(
         "max.partition.fetch.bytes", _WHOLE, "One partition in a fetch answer.", "1048576",
-        "limits.fetch_partition_bytes_max", low=1, unit="bytes", ours="4194304", why="fewer, larger answers",
+        "limits.fetch_partition_bytes_max", low=1, unit="bytes", ours="2097152", why="fewer, larger answers",
     ),
     _applied(
         "fetch.max.wait.ms", _WHOLE, "How long a fetch waits at the source for records.", "500",
@@ -167,7 +167,8 @@ CONSUMER: tuple[Definition, ...] = (
 PRODUCER: tuple[Definition, ...] = (
     _applied(
         "max.request.size", _WHOLE, "Batches share a produce request up to this size; a larger batch goes alone.",
-        "1048576", "limits.produce_request_bytes_max", low=1, unit="bytes",
+        "1048576", "limits.produce_request_bytes_max", low=1, unit="bytes", ours="4194304",
+        why="fewer requests; each batch is still as large as it was on the source",
     ),
     _applied(
         "request.timeout.ms", _WHOLE, "The broker's time to replicate an append; 5 s more and the connection is "
@@ -180,7 +181,8 @@ PRODUCER: tuple[Definition, ...] = (
     ),
     _applied(
         "transaction.timeout.ms", _WHOLE, "With transactions: the coordinator aborts one that is open for longer.",
-        "60000", "limits.transaction_timeout_ms", low=1000, unit="ms",
+        "60000", "limits.transaction_timeout_ms", low=1000, unit="ms", ours="900000",
+        why="a killed lane's successor has this long to commit what was left open",
     ),
     _applied("client.id", _TEXT, "Client id of the lanes at the target.", "", "client id at the target"),
     _none("acks", _TEXT, "all", "every append is acknowledged by all in-sync replicas", harmless=("all", "-1")),

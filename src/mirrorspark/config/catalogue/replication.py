@@ -281,8 +281,9 @@ REPLICATION: tuple[Definition, ...] = (
         "Of drafts of MirrorMaker 2; still found in guides.",
         scope=Scope.TOP | Scope.CLUSTER | Scope.FLOW,
         connectors=_ALL,
-        no_meaning="MirrorMaker 2 does not read it; what it was meant for is said with offset-syncs.topic.replication.factor, "
-        "checkpoints.topic.replication.factor and heartbeats.topic.replication.factor, each 3 unless set",
+        no_meaning="MirrorMaker 2 does not read it; what it was meant for is said with "
+        "offset-syncs.topic.replication.factor, checkpoints.topic.replication.factor and "
+        "heartbeats.topic.replication.factor, each 3 unless set",
     ),
     Definition(
         "use.incremental.alter.configs",

@@ -24,7 +24,14 @@ _SECURITY = re.compile(r"security\.protocol|ssl\..+|sasl\..+")
 _PROVIDERS = "config.providers"
 _NO_CLIENT = ("consumer.poll.timeout.ms", "admin.timeout.ms")
 """Keys that only look like those of a client."""
-_OF_THE_PROCESS = ("listeners", "rest.", "dedicated.mode.", "access.control.", "response.http.headers.config")
+_OF_THE_PROCESS = (
+    "listeners",
+    "metrics.",
+    "rest.",
+    "dedicated.mode.",
+    "access.control.",
+    "response.http.headers.config",
+)
 
 
 @dataclass(frozen=True, slots=True)

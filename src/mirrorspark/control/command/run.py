@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from mirrorspark.config.load import Deployment, load_deployment
+from mirrorspark.config.metrics_settings import listener_of_option
 from mirrorspark.control.runner import EXIT_SETTINGS, Edits, run_deployment
 from mirrorspark.errors import MirrorError
 from mirrorspark.pipeline.spark_master import check_master
@@ -39,7 +41,7 @@ def repeat_clusters(arguments: list[str]) -> list[str]:
             out += ["--clusters", argument]
             values.append(len(out) - 1)
         else:
-            has_file = has_file or option not in ("--master", "--secrets")
+            has_file = has_file or option not in ("--master", "--secrets", "--metrics")
             option = ""
             out.append(argument)
     if not has_file and len(values) > 1:
@@ -78,6 +80,12 @@ def run(
     watch: Annotated[
         bool, typer.Option("--watch/--no-watch", help="Apply edits of FILE as they are made; SIGHUP does so once.")
     ] = False,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics", metavar="HOST:PORT", help="Serve /metrics to Prometheus; wins over metrics.listener."
+        ),
+    ] = None,
 ) -> None:
     """Mirror topics as FILE says, until SIGTERM or Ctrl-C.
 
@@ -105,6 +113,8 @@ def run(
         if master is not None:
             check_master(master)
         deployment = load()
+        if metrics is not None:
+            deployment.metrics = replace(deployment.metrics, listener=listener_of_option(metrics))
     except MirrorError as error:
         for line in str(error).splitlines():
             sys.stderr.write(f"mirrorspark: {error.code}: {line}\n")

@@ -12,6 +12,7 @@ import typer
 from mirrorspark.control.command.flow_choice import File, FlowName, chosen_flows, end_with
 from mirrorspark.control.flow_on_target import FlowOnTarget, NeverRan, Place
 from mirrorspark.observe.flow_status import words_of_groups, words_of_skipped
+from mirrorspark.offsets.parity import Parity
 from mirrorspark.settings import FlowSettings
 
 __all__ = ["status"]
@@ -111,7 +112,29 @@ def _partition(place: Place, there: FlowOnTarget) -> dict[str, Any]:
         "downstream_end": place.downstream_end,
         "lag": place.lag_records,
         "waits": there.status.waiting.get(str(at.remote)),
+        "offsets": _offsets(place.parity),
     }
+
+
+def _offsets(parity: Parity | None) -> dict[str, Any] | None:
+    """None where nobody asked for identical ones."""
+    if parity is None:
+        return None
+    lost_at = None if parity.holds else parity.lost_at
+    return {"identical": parity.holds, "since": parity.since, "lost_at": lost_at, "text": str(parity)}
+
+
+def _offset_lines(partitions: list[dict[str, Any]]) -> list[str]:
+    """Of how many partitions the offsets are identical; those where they are not, one by one."""
+    asked = [part for part in partitions if part["offsets"] is not None]
+    if not asked:
+        return []
+    lost = [part for part in asked if not part["offsets"]["identical"]]
+    lines = [f"offsets: identical on {len(asked) - len(lost)} of {len(partitions)} partitions"]
+    lines += [f"{part['topic']}-{part['partition']}: {part['offsets']['text']}" for part in lost[:PLACES_SHOWN_MAX]]
+    if len(lost) > PLACES_SHOWN_MAX:
+        lines.append(f"… and {len(lost) - PLACES_SHOWN_MAX} more; --json lists all")
+    return lines
 
 
 def _lines(one: dict[str, Any]) -> list[str]:
@@ -127,6 +150,7 @@ def _lines(one: dict[str, Any]) -> list[str]:
         word = lane["state"] if lane["reports"] else f"does not report (last: {lane['state']})"
         lines.append(f"  lane {lane['lane']}: {word}, {lane['partitions']} partitions, {lane['held_bytes']} bytes held")
     lines += [f"  {text}" for text in one["sync"]["lines"]]
+    lines += [f"  {text}" for text in _offset_lines(partitions)]
     lines += [f"  {text}" for text in words_of_skipped(one.get("skipped_by_origin", {}))]
     lines += [f"  {text}" for text in words_of_groups(one.get("groups", {}))]
     behind = sorted((part for part in partitions if part["lag"] or part["waits"]), key=lambda part: -(part["lag"] or 0))

@@ -1,0 +1,80 @@
+"""When the certificates end that a cluster's connections stand on: those of the stores, and the one that brokers show.
+
+Called by ``control.certificate_watch``. Reads nothing but the one field: a certificate is checked by the TLS handshake.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+__all__ = ["certificate_ends", "earliest", "store_expiries"]
+
+_PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
+_SEQUENCE, _VERSION, _UTC_TIME, _GENERALIZED_TIME = 0x30, 0xA0, 0x17, 0x18
+_STORES = {
+    "truststore": ("ssl.truststore.location", "ssl.truststore.certificates"),
+    "keystore": ("ssl.keystore.location", "ssl.keystore.certificate.chain"),
+}
+"""What is told, and the keys of the file and of the text that hold it."""
+
+
+def certificate_ends(der: bytes) -> float:
+    """Unix time of a certificate's notAfter. Raises ValueError for what is no X.509 certificate."""
+    try:
+        certificate = next(_items(der))[1]
+        fields = list(_items(next(_items(certificate))[1]))
+        if fields[0][0] == _VERSION:
+            fields = fields[1:]
+        validity = fields[3]  # after serial number, algorithm and issuer
+        if validity[0] != _SEQUENCE:
+            raise ValueError("no validity where it should be")
+        return _time(*list(_items(validity[1]))[1])
+    except (IndexError, StopIteration) as error:
+        raise ValueError("cut off") from error
+
+
+def _items(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Tag and content of each item, by the rules of DER."""
+    at = 0
+    while at < len(data):
+        tag, length, at = data[at], data[at + 1], at + 2
+        if length & 0x80:
+            size = length & 0x7F
+            length, at = int.from_bytes(data[at : at + size]), at + size
+        if at + length > len(data):
+            raise ValueError("cut off")
+        yield tag, data[at : at + length]
+        at += length
+
+
+def _time(tag: int, raw: bytes) -> float:
+    text = raw.decode("ascii")
+    if tag == _UTC_TIME:
+        text = ("19" if text[:2] >= "50" else "20") + text
+    elif tag != _GENERALIZED_TIME:
+        raise ValueError("no time where it should be")
+    return datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC).timestamp()
+
+
+def store_expiries(properties: Mapping[str, str]) -> dict[str, float]:
+    """The earliest end in each PEM store that client properties name. Raises OSError, ValueError with the key."""
+    found = {}
+    for name, (file_key, text_key) in _STORES.items():
+        text, key = properties.get(text_key, ""), text_key
+        if location := properties.get(file_key):
+            text, key = Path(location).read_text(encoding="latin-1"), file_key
+        try:
+            ends = [certificate_ends(binascii.a2b_base64(block)) for block in _PEM.findall(text)]
+        except ValueError as error:
+            raise ValueError(f"{key}: a certificate in it cannot be read ({error})") from error
+        if ends:
+            found[name] = min(ends)
+    return found
+
+
+def earliest(certificates: Iterable[bytes]) -> float | None:
+    return min((certificate_ends(one) for one in certificates), default=None)

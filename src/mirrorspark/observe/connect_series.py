@@ -1,0 +1,207 @@
+"""Connect's series of all flows of a process: a lane is a task of the source connector.
+
+Names are quoted as JMX quotes them, since known dashboards match the quotes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mirrorspark.events import Event, EventKind
+from mirrorspark.names import Flow, TopicPartition
+from mirrorspark.observe.flow_status import LANE_SILENT_S, FlowStatus
+from mirrorspark.observe.lane_totals import LaneTotals
+from mirrorspark.observe.metric_catalogue.connect import SOURCE_CONNECTOR, TASK_STATES
+from mirrorspark.observe.partition_figures import PartitionFigures
+from mirrorspark.observe.sheet import Sheet
+
+__all__ = ["FlowPart", "put_connect"]
+
+NOT_MEASURED = float("nan")
+RECORD_TROUBLES = frozenset(
+    {
+        EventKind.DATA_GAP,
+        EventKind.RECORD_TOO_LARGE,
+        EventKind.BATCH_DAMAGED,
+        EventKind.APPEND_REFUSED,
+        EventKind.FETCH_REFUSED,
+        EventKind.SOURCE_TRUNCATED,
+        EventKind.TARGET_TRUNCATED,
+    }
+)
+_TASK = "kafka_connect_connector_task_"
+_SOURCE_TASK = "kafka_connect_source_task_"
+_ERROR = "kafka_connect_task_error_"
+_OLDER_TASK = f"connect_connector_task_metrics_{SOURCE_CONNECTOR}_"
+_OLDER_SOURCE_TASK = f"connect_source_task_metrics_{SOURCE_CONNECTOR}_"
+_OLDER_ERROR = f"connect_task_error_metrics_{SOURCE_CONNECTOR}_"
+
+
+@dataclass(frozen=True)
+class FlowPart:
+    """One flow as Connect would see it."""
+
+    flow: Flow
+    status: FlowStatus
+    partitions: list[PartitionFigures] = field(default_factory=list)
+
+    def connector(self, kind: str) -> str:
+        """As JMX writes the name that Strimzi gives it."""
+        return f'"{self.flow}.Mirror{kind}Connector"'
+
+    @property
+    def kinds(self) -> dict[str, list[str]]:
+        """The connectors that are there, each with the states of its tasks."""
+        status = self.status
+        found = {}
+        if status.state != "heartbeats only":
+            found["Source"] = [_task_state(status, lane) for lane in range(status.lanes_expected)]
+        if status.groups:
+            found["Checkpoint"] = ["failed" if "syncing groups" in status.failures else "running"]
+        if status.heartbeat_sent_at is not None or "heartbeats" in status.failures:
+            found["Heartbeat"] = ["failed" if "heartbeats" in status.failures else "running"]
+        return found
+
+
+def _task_state(status: FlowStatus, index: int) -> str:
+    lane = status.lanes.get(index)
+    if status.state == "failed" or (lane is not None and lane.state == "superseded"):
+        return "failed"
+    if status.state == "restarting":
+        return "restarting"
+    if lane is None or lane.seen_at is None or status.clock() - lane.seen_at >= LANE_SILENT_S:
+        return "unassigned"
+    return "paused" if status.is_paused else "running"
+
+
+def put_connect(sheet: Sheet, parts: list[FlowPart]) -> None:
+    for part in parts:
+        _put_flow(sheet, part)
+        for task in range(part.status.lanes_expected if "Source" in part.kinds else 0):
+            _put_task(sheet, part, task)
+        _put_lag(sheet, part)
+    _put_worker(sheet, parts)
+
+
+def _put_flow(sheet: Sheet, part: FlowPart) -> None:
+    kinds = part.kinds
+    client = f'"{part.flow}"'
+    sheet.put("kafka_connect_coordinator_assigned_connectors", len(kinds), client)
+    sheet.put("kafka_connect_coordinator_assigned_tasks", sum(map(len, kinds.values())), client)
+    for kind, states in kinds.items():
+        connector = part.connector(kind)
+        for task, state in enumerate(states):
+            sheet.put("kafka_connect_connector_status", 1, connector, task, state)
+        for state in TASK_STATES:
+            count = len(states) if state == "total" else states.count(state)
+            sheet.put(f"kafka_connect_worker_connector_{state}_task_count", count, connector)
+            if kind == "Source" and state != "restarting":
+                sheet.put(f"connect_worker_metrics_{SOURCE_CONNECTOR}_connector_{state}_task_count", count)
+
+
+def _put_task(sheet: Sheet, part: FlowPart, task: int) -> None:
+    status = part.status
+    totals = status.lane_totals.get(task, LaneTotals())
+    records, size = totals.records, totals.bytes
+    state, connector = _task_state(status, task), part.connector("Source")
+    lane = status.lanes.get(task)
+    held = lane.held_bytes if lane is not None else 0
+    is_running = float(state == "running")
+    figures: dict[str, float] = {
+        "offset_commit_avg_time_ms": totals["commit_ms"] / totals["commits"] if totals["commits"] else 0.0,
+        "offset_commit_max_time_ms": totals["commit_ms_max"],
+        "batch_size_avg": records / totals["batches"] if totals["batches"] else NOT_MEASURED,
+        "running_ratio": is_running,
+    }
+    failed_share = totals["commits_failed"] / totals["commits"] if totals["commits"] else 0.0
+    older = {
+        "batch_size_max": NOT_MEASURED,
+        "offset_commit_failure_percentage": failed_share,
+        "offset_commit_success_percentage": 1.0 - failed_share,
+    }
+    for name, value in figures.items():
+        sheet.put(f"{_TASK}{name}", value, connector, task)
+    for name, value in (figures | older).items():
+        sheet.put(f"{_OLDER_TASK}{name}", value, task)
+    sheet.put(f"{_TASK}pause_ratio", float(state == "paused"), connector, task)
+    active = held * records / size if size else 0.0
+    for name, value in (
+        ("source_record_poll_total", records),
+        ("source_record_write_total", records),
+        ("source_record_active_count", active),
+    ):
+        sheet.put(f"{_SOURCE_TASK}{name}", value, connector, task)
+        sheet.put(f"{_OLDER_SOURCE_TASK}{name}", value, task)
+    _put_clients(sheet, part, task, size, held)
+    _put_errors(sheet, part, task, max(0, totals.attempts - 1))
+
+
+def _put_clients(sheet: Sheet, part: FlowPart, task: int, size: int, held: int) -> None:
+    producer = f'"connector-producer-{part.flow}.MirrorSourceConnector-{task}"'
+    sheet.put("kafka_consumer_incoming_byte_total", size, _consumer(part, task))
+    sheet.put("kafka_producer_outgoing_byte_total", size, producer)
+    room = part.status.lane_memory_bytes_max
+    sheet.put("kafka_producer_buffer_available_bytes", max(0, room - held) if room else None, producer)
+
+
+def _consumer(part: FlowPart, task: int | None) -> str:
+    number = "all" if task is None else task
+    return f'"{part.flow}|{part.flow}.MirrorSourceConnector-{number}|replication-consumer"'
+
+
+def _put_errors(sheet: Sheet, part: FlowPart, task: int, retries: int) -> None:
+    troubles = [event for event in part.status.events.values() if _is_trouble_of(part, event, task)]
+    skipped = [event for event in troubles if event.kind == EventKind.RECORD_TOO_LARGE and not event.waits]
+    figures = {
+        "total_record_errors": len(troubles),
+        "total_record_failures": sum(event.waits for event in troubles),
+        "total_records_skipped": len(skipped),
+        "total_retries": retries,
+    }
+    connector = part.connector("Source")
+    for name, value in figures.items():
+        sheet.put(f"{_ERROR}{name}", value, connector, task)
+        sheet.put(f"{_OLDER_ERROR}{name}", value, task)
+    sheet.put(f"{_ERROR}total_errors_logged", len(troubles), connector, task)
+    newest_ms = max((event.at_ms for event in troubles), default=0)
+    sheet.put(f"{_ERROR}last_error_timestamp", newest_ms, connector, task)
+
+
+def _is_trouble_of(part: FlowPart, event: Event, task: int) -> bool:
+    """By the partition that it is about, whose topic may be the source's or the remote one; else it is the first task's."""
+    if event.kind not in RECORD_TROUBLES:
+        return False
+    places = part.status.partitions
+    found = [one.lane for at, one in places.items() if _is_about(part.status, event, at)]
+    return task in found if found else task == 0
+
+
+def _is_about(status: FlowStatus, event: Event, at: TopicPartition) -> bool:
+    return event.partition == at.partition and event.topic in (at.topic, status.sources.get(at, at).topic)
+
+
+def _put_lag(sheet: Sheet, part: FlowPart) -> None:
+    for one in part.partitions:
+        client = _consumer(part, one.lane)
+        sheet.put("kafka_consumer_fetch_manager_records_lag", one.lag_records, client, one.source_topic, one.partition)
+
+
+def _put_worker(sheet: Sheet, parts: list[FlowPart]) -> None:
+    connectors = sum(len(part.kinds) for part in parts)
+    tasks = sum(len(states) for part in parts for states in part.kinds.values())
+    for prefix in ("kafka_connect_worker_", "kafka_connect_connect_worker_metrics_"):
+        sheet.put(f"{prefix}connector_count", connectors)
+        sheet.put(f"{prefix}task_count", tasks)
+    statuses = [part.status for part in parts]
+    totals = [one for status in statuses for one in status.lane_totals.values()]
+    failed_lanes = sum(event.kind == EventKind.LANE_FAILED for status in statuses for event in status.events.values())
+    starts = "kafka_connect_worker_{}_startup_{}_total"
+    sheet.put(starts.format("connector", "attempts"), connectors)
+    sheet.put(starts.format("connector", "success"), sum(len(part.kinds) for part in parts if part.status.lanes))
+    sheet.put(starts.format("connector", "failure"), sum(status.state == "failed" for status in statuses))
+    sheet.put(starts.format("task", "attempts"), sum(one.attempts for one in totals))
+    sheet.put(starts.format("task", "success"), sum(one.attempts_carried for one in totals))
+    sheet.put(starts.format("task", "failure"), failed_lanes)
+    is_moving = any(status.generation is not None and status.lanes_missing for status in statuses)
+    sheet.put("kafka_connect_worker_rebalance_rebalancing", int(is_moving))
+    sheet.put("kafka_connect_worker_rebalance_epoch", max((status.generation or 0 for status in statuses), default=0))

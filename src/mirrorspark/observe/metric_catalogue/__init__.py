@@ -1,0 +1,19 @@
+"""Every series of ``/metrics``, declared once: the collector gives no other, the reference page and the tests read this."""
+
+from __future__ import annotations
+
+from mirrorspark.observe.metric_catalogue.connect import ABSENT, CONNECT, CONNECT_OLDER
+from mirrorspark.observe.metric_catalogue.metric import Absent, Metric, MetricKind
+from mirrorspark.observe.metric_catalogue.mirror_maker import OLDER, STRIMZI
+from mirrorspark.observe.metric_catalogue.own import OWN
+
+__all__ = ["ABSENT", "FAMILIES", "METRICS", "Absent", "Metric", "MetricKind"]
+
+FAMILIES: dict[str, tuple[Metric, ...]] = {
+    "Our own": OWN,
+    "MirrorMaker 2, by Strimzi's names": STRIMZI,
+    "Kafka Connect, by Strimzi's names": CONNECT,
+    "MirrorMaker 2, by older rules": OLDER,
+    "Kafka Connect, by older rules": CONNECT_OLDER,
+}
+METRICS: dict[str, Metric] = {metric.name: metric for family in FAMILIES.values() for metric in family}

@@ -1,0 +1,236 @@
+"""Connect's series that dashboards of MirrorMaker 2 use: a lane is a task, each flow has up to three connectors.
+
+Label values are quoted where JMX quotes them (``connector="\\"A->B.MirrorSourceConnector\\""``): Strimzi's dashboard matches
+the quotes. What is no figure of ours is not given (``ABSENT``) or, where a known rule names it, is NaN, as Kafka's own
+sensors are before their first measurement.
+"""
+
+from __future__ import annotations
+
+from mirrorspark.observe.metric_catalogue.metric import Absent, Metric, MetricKind
+
+__all__ = ["ABSENT", "CONNECT", "CONNECT_OLDER", "SOURCE_CONNECTOR", "TASK_STATES"]
+
+_G, _C = MetricKind.GAUGE, MetricKind.COUNTER
+_TASK = ("connector", "task")
+SOURCE_CONNECTOR = "mirrorsourceconnector"
+TASK_STATES = ("total", "running", "paused", "failed", "unassigned", "destroyed", "restarting")
+
+_STATUS = "Lane reports and the flow's state."
+_COMMITS = "Commits of positions by the lane."
+_EVENTS = "Events of the lane's partitions that nobody acknowledged; a record is never dropped without one."
+_NOT_MEASURED = "NaN: not measured."
+
+_WORKER = "kafka_connect_worker_"
+_TASK_COUNTS = tuple(
+    Metric(
+        f"{_WORKER}connector_{state}_task_count",
+        _G,
+        ("connector",),
+        "tasks",
+        f"Tasks of a connector, {state}.",
+        _STATUS,
+    )
+    for state in TASK_STATES
+)
+_STARTS = tuple(
+    Metric(f"{_WORKER}{what}_startup_{outcome}_total", _C, (), "starts", f"Starts of a {what}: {outcome}.", origin)
+    for what, origin in (
+        ("connector", "Flows that were begun, lead, or failed."),
+        ("task", "Attempts of lanes that reported, that carried, that ended by an error."),
+    )
+    for outcome in ("attempts", "success", "failure")
+)
+_ERRORS = (
+    (
+        "total_record_errors",
+        "events",
+        "Troubles with records: damaged, refused, too large, gone before they were carried.",
+    ),
+    ("total_record_failures", "events", "Those of them because of which a partition waits."),
+    ("total_records_skipped", "records", "Records that the target refused for their size and that were left out."),
+    ("total_errors_logged", "events", "The same as total_record_errors: each is logged."),
+)
+
+CONNECT: tuple[Metric, ...] = (
+    Metric(
+        "kafka_connect_connector_status", _G, (*_TASK, "status"), "1", "1 for the state that a task is in.", _STATUS
+    ),
+    Metric(
+        "kafka_connect_connector_task_offset_commit_avg_time_ms", _G, _TASK, "ms", "Mean time of a commit.", _COMMITS
+    ),
+    Metric("kafka_connect_connector_task_offset_commit_max_time_ms", _G, _TASK, "ms", "Longest commit.", _COMMITS),
+    Metric(
+        "kafka_connect_connector_task_batch_size_avg", _G, _TASK, "records", "Mean records of a batch.", "Receipts."
+    ),
+    Metric("kafka_connect_connector_task_running_ratio", _G, _TASK, "1", "1 while the task carries, else 0.", _STATUS),
+    Metric("kafka_connect_connector_task_pause_ratio", _G, _TASK, "1", "1 while the task is paused, else 0.", _STATUS),
+    Metric("kafka_connect_source_task_source_record_poll_total", _C, _TASK, "records", "Records carried.", "Receipts."),
+    Metric(
+        "kafka_connect_source_task_source_record_write_total", _C, _TASK, "records", "Records carried.", "Receipts."
+    ),
+    Metric(
+        "kafka_connect_source_task_source_record_active_count",
+        _G,
+        _TASK,
+        "records",
+        "Records fetched and not yet acknowledged.",
+        "Estimated: bytes that the lane holds over the mean size of its records.",
+    ),
+    *(Metric(f"kafka_connect_task_error_{name}", _G, _TASK, unit, text, _EVENTS) for name, unit, text in _ERRORS),
+    Metric(
+        "kafka_connect_task_error_total_retries",
+        _G,
+        _TASK,
+        "attempts",
+        "Attempts of the lane after its first, epochs included.",
+        "Lane reports.",
+    ),
+    Metric(
+        "kafka_connect_task_error_last_error_timestamp",
+        _G,
+        _TASK,
+        "ms",
+        "When the last of them was, 0 for never.",
+        _EVENTS,
+    ),
+    Metric(f"{_WORKER}connector_count", _G, (), "connectors", "Connectors of all flows of this process.", _STATUS),
+    Metric(
+        f"{_WORKER}task_count",
+        _G,
+        (),
+        "tasks",
+        "Lanes, and a task for each checkpoint and heartbeat connector.",
+        _STATUS,
+    ),
+    *_STARTS,
+    *_TASK_COUNTS,
+    Metric(
+        "kafka_connect_worker_rebalance_rebalancing",
+        _G,
+        (),
+        "1",
+        "1 while a lane of a flow that is led is missing.",
+        _STATUS,
+    ),
+    Metric(
+        "kafka_connect_worker_rebalance_epoch", _G, (), "generations", "The highest generation led.", "The plan topic."
+    ),
+    Metric(
+        "kafka_connect_coordinator_assigned_connectors",
+        _G,
+        ("clientid",),
+        "connectors",
+        "Connectors of a flow.",
+        _STATUS,
+    ),
+    Metric("kafka_connect_coordinator_assigned_tasks", _G, ("clientid",), "tasks", "Tasks of a flow.", _STATUS),
+    Metric(
+        "kafka_consumer_fetch_manager_records_lag",
+        _G,
+        ("clientid", "topic", "partition"),
+        "records",
+        "Records on the source that are not on the target yet; topic is the source's.",
+        "As mirrorspark_partition_lag_records.",
+    ),
+    Metric(
+        "kafka_consumer_incoming_byte_total", _C, ("clientid",), "bytes", "Bytes carried.", "Counted at the receipt."
+    ),
+    Metric(
+        "kafka_producer_outgoing_byte_total", _C, ("clientid",), "bytes", "Bytes carried.", "Counted at the receipt."
+    ),
+    Metric(
+        "kafka_producer_buffer_available_bytes",
+        _G,
+        ("clientid",),
+        "bytes",
+        "What is left of lane.memory.max.bytes.",
+        "Lane reports.",
+    ),
+)
+
+_OLDER_TASK = (
+    ("batch_size_avg", "records", "Mean records of a batch.", "Receipts."),
+    ("batch_size_max", "records", "Largest batch.", _NOT_MEASURED),
+    ("offset_commit_avg_time_ms", "ms", "Mean time of a commit.", _COMMITS),
+    ("offset_commit_max_time_ms", "ms", "Longest commit.", _COMMITS),
+    ("offset_commit_failure_percentage", "1", "Share of commits that failed.", _COMMITS),
+    ("offset_commit_success_percentage", "1", "Share of commits that did not.", _COMMITS),
+    ("running_ratio", "1", "1 while the task carries, else 0.", _STATUS),
+)
+_OLDER_SOURCE = (
+    ("source_record_active_count", "records", "Records fetched and not yet acknowledged, estimated.", "Lane reports."),
+    ("source_record_poll_total", "records", "Records carried.", "Receipts."),
+    ("source_record_write_total", "records", "Records carried.", "Receipts."),
+)
+CONNECT_OLDER: tuple[Metric, ...] = (
+    *(
+        Metric(
+            f"connect_worker_metrics_{SOURCE_CONNECTOR}_connector_{state}_task_count",
+            _G,
+            (),
+            "tasks",
+            f"Lanes of all flows, {state}.",
+            _STATUS,
+        )
+        for state in TASK_STATES
+        if state != "restarting"
+    ),
+    *(
+        Metric(f"connect_connector_task_metrics_{SOURCE_CONNECTOR}_{name}", _G, ("task",), unit, text, origin)
+        for name, unit, text, origin in _OLDER_TASK
+    ),
+    *(
+        Metric(
+            f"connect_source_task_metrics_{SOURCE_CONNECTOR}_{name}",
+            _C if name.endswith("_total") else _G,
+            ("task",),
+            unit,
+            text,
+            origin,
+        )
+        for name, unit, text, origin in _OLDER_SOURCE
+    ),
+    *(
+        Metric(f"connect_task_error_metrics_{SOURCE_CONNECTOR}_{name}", _G, ("task",), unit, text, _EVENTS)
+        for name, unit, text in (*_ERRORS[:3], ("total_retries", "attempts", "Attempts of the lane after its first."))
+    ),
+    Metric("kafka_connect_connect_worker_metrics_connector_count", _G, (), "connectors", "Connectors.", _STATUS),
+    Metric("kafka_connect_connect_worker_metrics_task_count", _G, (), "tasks", "Tasks.", _STATUS),
+)
+"""By the rules of guides for Kafka 2.4, which have the connector in the name and no flow in the labels: lanes of one number
+of several flows are added up."""
+
+_NO_CONSUMER = "Lanes speak Kafka's protocol themselves; there is no consumer with such a sensor."
+_NO_PRODUCER = "Lanes speak Kafka's protocol themselves; there is no producer with such a sensor."
+ABSENT: tuple[Absent, ...] = (
+    Absent("kafka_connect_worker_rebalance_completed_rebalances_total", "Lanes follow a plan; nothing is rebalanced."),
+    Absent("kafka_connect_worker_rebalance_rebalance_avg_time_ms", "Lanes follow a plan; nothing is rebalanced."),
+    Absent("kafka_connect_worker_rebalance_rebalance_max_time_ms", "Lanes follow a plan; nothing is rebalanced."),
+    Absent(
+        "kafka_connect_worker_rebalance_time_since_last_rebalance_ms", "Lanes follow a plan; nothing is rebalanced."
+    ),
+    Absent(
+        "kafka_connect_source_task_poll_batch_avg_time_ms",
+        "A fetch waits on the source; its time says nothing of load.",
+    ),
+    Absent(
+        "kafka_connect_source_task_poll_batch_max_time_ms",
+        "A fetch waits on the source; its time says nothing of load.",
+    ),
+    Absent("kafka_connect_source_task_transaction_size_avg", "With transactions a lane commits by time, not by size."),
+    Absent(
+        "kafka_connect_task_error_deadletterqueue_produce_requests",
+        "Connect has no such queue for sources; ours (on.record.too.large = dead-letter) shows as events.",
+    ),
+    Absent("kafka_consumer_fetch_manager_records_lead", _NO_CONSUMER),
+    Absent("kafka_consumer_fetch_manager_fetch_latency_avg", _NO_CONSUMER),
+    Absent("kafka_consumer_start_time_seconds", _NO_CONSUMER),
+    Absent("kafka_consumer_version_info", _NO_CONSUMER),
+    Absent("kafka_producer_version_info", _NO_PRODUCER),
+    Absent("kafka_{connect,consumer,producer}_node_*", "Connections are the lanes' own and are not counted by broker."),
+    Absent(
+        "jvm_*", "Of Spark's JVM, if at all; Spark's own Prometheus servlet gives them (spark.ui.prometheus.enabled)."
+    ),
+    Absent("container_cpu_usage_seconds_total", "cAdvisor's, not a mirror's."),
+)

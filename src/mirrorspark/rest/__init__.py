@@ -1,0 +1,1 @@
+"""Kafka Connect's public REST interface over any ``ConnectorHost``: routes, bodies, access. Knows nothing of Kafka."""

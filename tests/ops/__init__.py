@@ -1,0 +1,1 @@
+"""Dashboards, rules and files for those who operate a mirror."""
