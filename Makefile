@@ -26,7 +26,7 @@ demo: install  ## two real brokers, a live flow, kills on the way, a verdict
 	$(BIN)/mirrorspark demo
 
 test: install lint  ## everything, on real brokers and real Spark
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 lint: install  ## ruff and mypy
 	$(BIN)/ruff check src tests

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
+from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers, started_together
 from mirrorspark.lab.flow_without_spark import FlowWithoutSpark
 from mirrorspark.names import Flow
 from mirrorspark.settings import ClusterSettings, FlowSettings, Heartbeats, TopicSync, parse_bootstrap
@@ -19,6 +19,13 @@ _aliases = itertools.count(1)
 
 NO_HEARTBEATS = Heartbeats(emitted=False, replicated=False)
 """The run's clusters are shared: another test's heartbeats would be one topic more."""
+
+
+@pytest.fixture(scope="module")
+def clusters_to_kill() -> Iterator[tuple[ClusterOfBrokers, ClusterOfBrokers]]:
+    east, west = ClusterOfBrokers("east"), ClusterOfBrokers("west")
+    with started_together(east, west):
+        yield east, west
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -14,7 +14,7 @@ from mirrorspark.lab.catch_up import wait_until_caught_up
 from mirrorspark.lab.chaos import ChaosResult, run_chaos
 from mirrorspark.lab.checker import check_copy
 from mirrorspark.lab.clients import total_records, wait_for
-from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers, started_together
+from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
 from mirrorspark.lab.flow_without_spark import FlowWithoutSpark
 from mirrorspark.lab.ledger_check import check_ledger
 from mirrorspark.lab.workload import Workload
@@ -25,13 +25,6 @@ Pair = tuple[ClusterOfBrokers, ClusterOfBrokers]
 SEED = 20261115
 KILLS_IN_A_LONG_RUN = 40
 LANE_KILLS = 8
-
-
-@pytest.fixture(scope="module")
-def clusters_to_kill() -> Iterator[Pair]:
-    east, west = ClusterOfBrokers("east"), ClusterOfBrokers("west")
-    with started_together(east, west):
-        yield east, west
 
 
 def _assert_clean(result: ChaosResult) -> None:
@@ -50,21 +43,6 @@ def _assert_clean(result: ChaosResult) -> None:
 def test_every_process_killed_in_turn_leaves_an_exact_copy(clusters_to_kill: Pair) -> None:
     order = ("lane", "target", "executor", "driver")
     result = run_chaos(*clusters_to_kill, seed=SEED, kills=len(order), order=order, topic="kills", tell=print)
-    assert sum(result.kills.values()) == len(order)
-    _assert_clean(result)
-
-
-def test_with_transactions_kills_leave_an_exact_copy(clusters_to_kill: Pair) -> None:
-    order = ("lane", "target", "lane")
-    result = run_chaos(
-        *clusters_to_kill,
-        seed=SEED + 1,
-        kills=len(order),
-        order=order,
-        topic="kills-in-transactions",
-        transactions=True,
-        tell=print,
-    )
     assert sum(result.kills.values()) == len(order)
     _assert_clean(result)
 
