@@ -24,7 +24,8 @@ __all__ = [
     "TopicSync",
 ]
 
-FENCE_TIMEOUT_MS = 60_000
+TRANSACTION_TIMEOUT_MS_ANYWHERE = 60_000
+"""A transaction's longest time that every cluster may be asked for; it is Kafka's own default for producers."""
 CONFIG_PROPERTIES_EXCLUDE = (
     r"follower\.replication\.throttled\.replicas, leader\.replication\.throttled\.replicas, "
     r"message\.timestamp\.difference\.max\.ms, message\.timestamp\.type, unclean\.leader\.election\.enable, "
@@ -227,7 +228,7 @@ class FlowSettings:
     @property
     def writer_timeout_ms(self) -> int:
         """How long a lane's transaction may be open; without transactions there are only those that fence."""
-        return self.limits.transaction_timeout_ms if self.transactions else FENCE_TIMEOUT_MS
+        return self.limits.transaction_timeout_ms if self.transactions else TRANSACTION_TIMEOUT_MS_ANYWHERE
 
     @property
     def starts_before_spark(self) -> bool:

@@ -236,3 +236,18 @@ def test_a_producer_id_leads_back_to_its_transactional_id(
     assert nameless.transactional_id == ""
     assert in_loop(find_transactional_id(client, writer.producer_id)) == f"__{place.topic}-0"
     assert in_loop(find_transactional_id(client, nameless.producer_id)) is None
+
+
+def test_a_timeout_beyond_what_the_cluster_allows_is_told_and_a_shorter_one_taken(
+    in_loop: Callable[..., Any],
+    connect: Callable[[ClusterOfBrokers], ClusterClient],
+    target_cluster: ClusterOfBrokers,
+    topic_name: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    far_too_long_ms = 86_400_000  # brokers allow a quarter of an hour unless told
+    work = obtain_writer(
+        connect(target_cluster), topic_name, transaction_timeout_ms=far_too_long_ms, deadline=Deadline(DEADLINE_S)
+    )
+    assert in_loop(work).producer_id >= 0
+    assert "transaction.timeout.ms=86400000 is more than its transaction.max.timeout.ms allows" in caplog.text

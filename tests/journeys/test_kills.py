@@ -28,13 +28,8 @@ LANE_KILLS = 8
 
 
 def _assert_clean(result: ChaosResult) -> None:
-    print(f"seed {result.seed}, kills {dict(result.kills)}, records {result.records}")
-    told = (
-        f"seed {result.seed}, kills {dict(result.kills)}\n"
-        f"source: {result.source.report()}\n"
-        f"read_committed: {result.committed.report()}\n"
-        f"read_uncommitted: {result.uncommitted.report()}"
-    )
+    told = result.report()
+    print(told)
     assert result.records > 0, told
     assert result.is_clean, told
     assert result.committed.read > 0, told

@@ -22,7 +22,7 @@ def test_with_transactions_kills_leave_an_exact_copy(
         tell=print,
     )
     assert sum(result.kills.values()) == len(order)
-    told = f"read_committed: {result.committed.report()}\nread_uncommitted: {result.uncommitted.report()}"
+    told = result.report()
     assert result.records > 0, told
     assert result.is_clean, told
     assert result.committed.read > 0, told

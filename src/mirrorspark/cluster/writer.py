@@ -26,6 +26,7 @@ from mirrorspark.cluster.cluster_client import COORDINATOR_GROUP, COORDINATOR_TR
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.errors import ClusterError
 from mirrorspark.names import TopicPartition
+from mirrorspark.settings import TRANSACTION_TIMEOUT_MS_ANYWHERE
 
 __all__ = [
     "Writer",
@@ -41,9 +42,6 @@ __all__ = [
 
 
 log = logging.getLogger("mirrorspark.cluster")
-
-TIMEOUT_MS_EVERYWHERE = 60_000
-"""A transaction's longest time that every cluster may be asked for; it is Kafka's own default for producers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +73,16 @@ async def obtain_writer(
             answer = await client.request(request)
     else:
         answer = await client.request_coordinator(request, COORDINATOR_TRANSACTION, transactional_id, deadline)
-    if answer.error_code == ErrorCode.INVALID_TRANSACTION_TIMEOUT and transaction_timeout_ms > TIMEOUT_MS_EVERYWHERE:
+    if (
+        answer.error_code == ErrorCode.INVALID_TRANSACTION_TIMEOUT
+        and transaction_timeout_ms > TRANSACTION_TIMEOUT_MS_ANYWHERE
+    ):
         log.warning(
             "cluster %s: transaction.timeout.ms=%d is more than its transaction.max.timeout.ms allows; going on with %d",
-            client.alias, transaction_timeout_ms, TIMEOUT_MS_EVERYWHERE,
+            client.alias, transaction_timeout_ms, TRANSACTION_TIMEOUT_MS_ANYWHERE,
         )  # fmt: skip
         return await obtain_writer(
-            client, transactional_id, transaction_timeout_ms=TIMEOUT_MS_EVERYWHERE, deadline=deadline
+            client, transactional_id, transaction_timeout_ms=TRANSACTION_TIMEOUT_MS_ANYWHERE, deadline=deadline
         )
     if answer.error_code:
         raise broker_error(answer.error_code, "InitProducerId", f"transactional id {transactional_id}")

@@ -47,6 +47,14 @@ class ChaosResult:
         wanted = str(self.source)
         return self.source.lost == 0 and str(self.committed) == wanted and str(self.uncommitted) == wanted
 
+    def report(self) -> str:
+        return (
+            f"seed {self.seed}, kills {dict(self.kills)}, records {self.records}\n"
+            f"the source:       {self.source.report()}\n"
+            f"read_committed:   {self.committed.report()}\n"
+            f"read_uncommitted: {self.uncommitted.report()}"
+        )
+
 
 def run_chaos(
     source: ClusterOfBrokers,

@@ -45,8 +45,5 @@ def chaos(
     except MirrorError as error:
         print(f"mirrorspark: {error.code}: {error}")
         raise typer.Exit(1) from None
-    print(f"seed {result.seed}, kills {dict(result.kills)}, records {result.records}")
-    print(f"the source:       {result.source.report()}")
-    print(f"read_committed:   {result.committed.report()}")
-    print(f"read_uncommitted: {result.uncommitted.report()}")
+    print(result.report())
     raise typer.Exit(0 if result.is_clean else 1)
