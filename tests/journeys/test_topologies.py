@@ -199,7 +199,7 @@ def test_flows_side_by_side_fail_and_change_alone(
     """
     monkeypatch.setattr(flow_life, "RETRY_PAUSE_S_MAX", 1.0)
     source, target = source_cluster.bootstrap, target_cluster.bootstrap
-    run = f"{next(_runs)}-{os.getpid()}"
+    run = f"-topology{next(_runs)}-{os.getpid()}"
     a, b, c, x, g, down, bad = (f"{name}{run}" for name in ("a", "b", "c", "x", "g", "down", "bad"))
     secret, late = f"{topic_name}-secret", f"{topic_name}-late"
     workload = Workload(source, topic_name, 2, SEED)

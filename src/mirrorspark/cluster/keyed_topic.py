@@ -56,6 +56,12 @@ class KeyedTopic:
         self.partitions = partitions
         self._next: dict[int, int] = {}
 
+    @property
+    def next_offset(self) -> int:
+        """Up to where it was read. For one-partition topics."""
+        assert self.partitions == 1
+        return self._next.get(0, 0)
+
     def split(self, entries: Sequence[Entry]) -> dict[int, list[Entry]]:
         spread: dict[int, list[Entry]] = {}
         for entry in entries:

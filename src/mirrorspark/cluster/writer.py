@@ -207,6 +207,12 @@ async def current_writer(client: ClusterClient, transactional_id: str, deadline:
     return Writer(transactional_id, state.producer_id, state.producer_epoch)
 
 
+async def is_newest(client: ClusterClient, writer: Writer, deadline: Deadline) -> bool:
+    """Whether nobody has obtained a newer epoch of its transactional id."""
+    now = await current_writer(client, writer.transactional_id, deadline)
+    return (now.producer_id, now.epoch) <= (writer.producer_id, writer.epoch)
+
+
 async def find_transactional_id(client: ClusterClient, producer_id: int) -> str | None:
     """Whose producer id this is, if it belongs to a transactional id at all. None where brokers are too old to say."""
     return (await find_transactional_ids(client, {producer_id})).get(producer_id)

@@ -23,6 +23,9 @@ __all__ = ["Mirror", "mirror_properties"]
 
 START_DEADLINE_S = 180.0
 
+TOLD_LINES_MAX = 120
+"""How much of its log an error that ends a ``with`` of it carries along."""
+
 
 def mirror_properties(
     source: tuple[str, str], target: tuple[str, str], *, tasks_max: int = 2, extra: Mapping[str, str] | None = None
@@ -126,7 +129,9 @@ class Mirror:
         self.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None and self._child is not None:
+            error.add_note(f"the mirror's last lines, of {self.log}:\n{self.log_tail(TOLD_LINES_MAX)}")
         if self.is_alive:
             self.stop()
         self.kill_everything()

@@ -23,15 +23,13 @@ from typing import IO
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.errors import BrokerError, Fenced
 from mirrorspark.pipeline.flow_order import FlowOrder
-from mirrorspark.pipeline.lane import LaneRun, LaneSpec
+from mirrorspark.pipeline.lane import BRIDGE_EPOCH, LaneRun, LaneSpec
 from mirrorspark.pipeline.troubles_that_pass import FENCED, passes
 
 __all__ = ["Bridge"]
 
 log = logging.getLogger("mirrorspark.bridge")
 
-BRIDGE_EPOCH = 0
-"""Spark's epochs begin at 1."""
 END_WAIT_S_MAX = 10.0
 RETRY_PAUSE_S = 1.0
 _SIZE = struct.Struct(">I")

@@ -15,7 +15,7 @@ from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.log_reader import EARLIEST, LATEST, list_offset
 from mirrorspark.cluster.topic_configs import effective_config
-from mirrorspark.cluster.writer import Writer, current_writer
+from mirrorspark.cluster.writer import Writer, is_newest
 from mirrorspark.errors import BrokerError
 from mirrorspark.events import Event, EventKind
 from mirrorspark.offsets.ledger import LedgerRange
@@ -171,8 +171,7 @@ class IdenticalOffsets:
     async def is_newest(self, writer: Writer) -> bool:
         """Whether no other attempt has obtained a newer epoch. Asked all the time: a lane that gets no answer for as long as
         its lease lasts sends nothing more, and so a successor need not shut it out with a marker."""
-        now = await current_writer(self._target, writer.transactional_id, Deadline(NEWEST_TIMEOUT_S))
-        return (now.producer_id, now.epoch) <= (writer.producer_id, writer.epoch)
+        return await is_newest(self._target, writer, Deadline(NEWEST_TIMEOUT_S))
 
     def _tell(self, track: Track, kind: str, at: int, why: str) -> None:
         self._report(Event(kind, f"{why}; {TRANSLATED}", *track.remote, at, at))

@@ -18,21 +18,22 @@ from mirrorspark.cluster.batch_appender import STALL_S_MAX
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.group_positions import GroupPositions
-from mirrorspark.cluster.keyed_topic import KeyedTopic
 from mirrorspark.cluster.writer import Writer
-from mirrorspark.errors import ClusterError, Fenced, MirrorError
+from mirrorspark.errors import ClusterError, Fenced
 from mirrorspark.events import Event, EventKind
 from mirrorspark.names import TopicPartition
-from mirrorspark.offsets.internal_topics import PLAN_KEY, ledger_topic, plan_topic, progress_topic_of, status_topic
+from mirrorspark.offsets.internal_topics import ledger_topic, plan_topic, progress_topic_of, status_topic
 from mirrorspark.offsets.position import positions_group
 from mirrorspark.pipeline.bookkeeping import Bookkeeping
 from mirrorspark.pipeline.company import step_past_company
 from mirrorspark.pipeline.dead_letters import DeadLetters
+from mirrorspark.pipeline.entitlement import Entitlement
 from mirrorspark.pipeline.express import Express
 from mirrorspark.pipeline.identical_lane import IdenticalLane
 from mirrorspark.pipeline.new_target_topic import drain
 from mirrorspark.pipeline.origin import OriginCheck
 from mirrorspark.pipeline.ownership import Ownership
+from mirrorspark.pipeline.plan_following import PlanFollowing
 from mirrorspark.pipeline.position_commits import PositionCommits
 from mirrorspark.pipeline.receipt import Receipt
 from mirrorspark.pipeline.recovery import Recovery, transactional_id
@@ -44,13 +45,14 @@ from mirrorspark.plan.lanes import Assignment, Plan
 from mirrorspark.plan.replication_policy import policy_for
 from mirrorspark.settings import FlowSettings
 
-__all__ = ["LaneRun", "LaneSpec"]
+__all__ = ["BRIDGE_EPOCH", "LaneRun", "LaneSpec"]
 
 log = logging.getLogger("mirrorspark.lane")
 
 START_TIMEOUT_S = 60.0
 DRAIN_TIMEOUT_S = 20.0
-PLAN_POLL_MS = 1_000
+BRIDGE_EPOCH = 0
+"""Of lanes that carry while Spark starts, and give way to its lanes (``bridge``). Spark's epochs begin at 1."""
 COMPANY_TIMEOUT_S = 2.0
 """For asking where the target's logs end; the clock has more to do."""
 
@@ -81,6 +83,8 @@ class LaneRun:
         self._source = source
         self._target = target
         self._tracks: dict[TopicPartition, Track] = {}  # by remote partition
+        self._end = asyncio.Event()
+        self._plans = PlanFollowing(target, flow, self._end)
         self._positions = GroupPositions(target, positions_group(flow))
         self._books = Bookkeeping(source, target, settings, self._positions, lane=spec.lane, generation=spec.generation)
         registry = WriterRegistry(target, settings.internal_replication_factor)
@@ -105,6 +109,11 @@ class LaneRun:
             last_booked=self._books.last_booked,
             identical=self._identical.offsets if self._identical else None,
             holes=self._identical.holes if self._identical else None,
+            entitlement=Entitlement(
+                target,
+                plan_followed=self._plans.caught_up,
+                gives_way=spec.epoch == BRIDGE_EPOCH or settings.transactions,
+            ),
         )
         self._troubles = Troubles(
             source,
@@ -129,7 +138,6 @@ class LaneRun:
         self._commits = PositionCommits(
             spec.lane, self._books, self._express, signed=self._recovery.signed, tracks=self._tracks
         )
-        self._plan_topic = KeyedTopic(target, plan_topic(flow.books))
         self._plan: Plan | None = None
         self._transactions: Transactions | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -151,7 +159,6 @@ class LaneRun:
             guard=self._guard,
         )
         self._ends_at = time.monotonic() + spec.epoch_s
-        self._end = asyncio.Event()
         self._superseded = ""
         self._state = "starting"
 
@@ -176,11 +183,7 @@ class LaneRun:
         own = [topic(flow.books) for topic in (plan_topic, status_topic, ledger_topic)]
         internal = [*own, progress_topic_of(self._settings)]
         await self._target.refresh(internal, deadline)
-        newest = await self._plan_topic.read_all(deadline)
-        raw = newest.get(PLAN_KEY)
-        if raw is None:
-            raise MirrorError(f"flow {flow}: no plan is published on {plan_topic(flow.books)}")
-        plan = Plan.from_json(raw)
+        plan = await self._plans.newest(deadline)
         if not self._leads(plan):
             self._supersede(f"flow {flow} is led by {plan.owner} now")
             return
@@ -208,9 +211,10 @@ class LaneRun:
         self._tasks = [
             asyncio.ensure_future(self._guard(work))
             for work in (
-                self._follow_plan(),
+                self._plans.follow(self._take_up),
                 self._clock(),
                 self._stay_awake(),
+                self._ownership.notice_successor(self._tracks, self._end),
                 *([self._transactions.run(), self._commit_between(self._transactions)] if self._transactions else []),
                 *([self._identical.holes.run()] if self._identical else []),
             )
@@ -239,25 +243,12 @@ class LaneRun:
         self._state = "superseded"
         self._end.set()
 
-    async def _follow_plan(self) -> None:
+    def _take_up(self, plan: Plan) -> None:
         """New plans are taken up as they are published, with no restart."""
-        while not self._end.is_set():
-            try:
-                entries = await self._plan_topic.follow(Deadline(START_TIMEOUT_S), PLAN_POLL_MS)
-            except ClusterError as error:
-                if not error.retriable:
-                    raise
-                await asyncio.sleep(1.0)
-                continue
-            for key, raw in entries:
-                if key != PLAN_KEY or raw is None:
-                    continue
-                plan = Plan.from_json(raw)
-                if plan.owner.generation > self._spec.generation:
-                    self._supersede(f"flow {self._settings.flow} is led by {plan.owner} now")
-                    return
-                if self._leads(plan):
-                    self._follow(plan)
+        if plan.owner.generation > self._spec.generation:
+            self._supersede(f"flow {self._settings.flow} is led by {plan.owner} now")
+        elif self._leads(plan):
+            self._follow(plan)
 
     def _follow(self, plan: Plan) -> None:
         self._plan = plan

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
@@ -31,6 +32,8 @@ REQUEST_TIMEOUT_S = 60.0
 OWN_TOGETHER_MAX = 500
 """Partitions owned in one go: bounds one OffsetCommit and the time until the first of many partitions flows."""
 RETRY_OWNING_S = 30.0
+SUCCESSOR_INTERVAL_S = 2.0
+"""Between two looks whether a newer attempt of this lane has put its name on a partition."""
 
 
 class Ownership:
@@ -117,6 +120,19 @@ class Ownership:
         if newer_driver or newer_attempt:
             self._superseded(f"lane {self._lane} has a newer attempt, which owns {track.remote}")
         return newer_driver or newer_attempt
+
+    async def notice_successor(self, tracks: Mapping[TopicPartition, Track], end: asyncio.Event) -> None:
+        """A lane that has nothing to send is told by no broker that a newer attempt has taken its place: it looks itself."""
+        while not end.is_set():
+            await asyncio.sleep(SUCCESSOR_INTERVAL_S)
+            carried = [track for track in tracks.values() if track.state is TrackState.CARRYING]
+            try:
+                if carried and await self.is_lost(random.choice(carried)):
+                    return
+            except ClusterError as error:
+                if not error.retriable:
+                    raise
+                log.warning("lane %d: looking for a newer attempt: %s; trying again", self._lane, error)
 
     async def _own_wanted(self) -> None:
         while self._wanted:

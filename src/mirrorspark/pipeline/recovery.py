@@ -3,7 +3,7 @@
 Invariant B: a lane appends to a partition only under a producer epoch obtained for this attempt; after an unclean end of
 an earlier writer it fences that writer first, on that partition. Invariant C: the resume position is proved from the
 target's log. The committed position names the last writer and whether it left cleanly; before the first append the new
-owner commits its own name there.
+owner commits its own name there, and only then makes sure that it still is the one to do so (``entitlement``).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from mirrorspark.names import TopicPartition
 from mirrorspark.offsets.parity import Parity
 from mirrorspark.offsets.position import LastWriter, Pen, Position
 from mirrorspark.pipeline.clean_ends import distrust_clean_ends
+from mirrorspark.pipeline.entitlement import Entitlement
 from mirrorspark.pipeline.first_place import first_offsets, lost_position, recreated
 from mirrorspark.pipeline.hole_filling import HoleFilling
 from mirrorspark.pipeline.identical import IdenticalOffsets, is_being_raised
@@ -71,7 +72,7 @@ def transactional_id(settings: FlowSettings, lane: int) -> str:
 
 
 class StillHeld(Exception):
-    """Another lane of the same generation has not let the partition go yet."""
+    """Another lane of the same generation has not let the partition go yet; or we have to look again."""
 
 
 class Recovery:
@@ -92,7 +93,9 @@ class Recovery:
         last_booked: LastBooked = nothing_booked,
         identical: IdenticalOffsets | None = None,
         holes: HoleFilling | None = None,
+        entitlement: Entitlement | None = None,
     ) -> None:
+        self._entitlement = entitlement or Entitlement(target)
         self._source = source
         self._target = target
         self._settings = settings
@@ -190,6 +193,9 @@ class Recovery:
             await self._positions.commit(
                 {track.remote: self.signed(track, found).to_commit() for track, found in ready.items()}, deadline
             )
+            if not await self._entitlement.holds(self.writer, deadline):
+                await self.obtain(deadline)
+                return {**failed, **{track: StillHeld(f"{track.remote}: a newer epoch is needed") for track in ready}}
         for track, found in ready.items():
             self._begin(track, found)
         return failed

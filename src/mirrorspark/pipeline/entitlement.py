@@ -1,0 +1,47 @@
+"""Whether an attempt that has just put its name on partitions is still the one to append to them (part of invariant B).
+
+Of two attempts that look at a partition at the same time, both may find that nobody holds it. But whoever is to have it
+instead of us was named, by a newer plan or a newer epoch of this lane, before it looked. So either it has found the name
+that we committed and shuts us out, or we learn of it here, between that commit and our first append: by the plan we let the
+partition go, by the epoch we end, or take a newer one and look again. Called by ``recovery``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from mirrorspark.cluster.cluster_client import ClusterClient
+from mirrorspark.cluster.deadline import Deadline
+from mirrorspark.cluster.writer import Writer, is_newest
+from mirrorspark.errors import Fenced
+
+__all__ = ["Entitlement", "nothing_to_follow"]
+
+
+async def nothing_to_follow(deadline: Deadline) -> None:
+    """Where there is no plan: somebody else says which partitions are to be owned."""
+
+
+class Entitlement:
+    """``plan_followed`` returns once the attempt obeys every plan that was published before it was called. ``gives_way``:
+    the attempt ends when there is a newer one of its lane, rather than take a newer epoch itself."""
+
+    def __init__(
+        self,
+        target: ClusterClient,
+        *,
+        plan_followed: Callable[[Deadline], Awaitable[None]] = nothing_to_follow,
+        gives_way: bool = False,
+    ) -> None:
+        self._target = target
+        self._plan_followed = plan_followed
+        self._gives_way = gives_way
+
+    async def holds(self, writer: Writer, deadline: Deadline) -> bool:
+        """False where a newer epoch is needed. A writer without a transactional id cannot be told from its successors."""
+        await self._plan_followed(deadline)
+        if not writer.transactional_id or await is_newest(self._target, writer, deadline):
+            return True
+        if self._gives_way:
+            raise Fenced(f"{writer.transactional_id} is held by a newer attempt")
+        return False
