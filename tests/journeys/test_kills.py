@@ -24,7 +24,7 @@ Pair = tuple[ClusterOfBrokers, ClusterOfBrokers]
 
 SEED = 20261115
 KILLS_IN_A_LONG_RUN = 40
-LANE_KILLS = 8
+LANE_KILLS = 5
 
 
 def _assert_clean(result: ChaosResult) -> None:
