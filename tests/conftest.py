@@ -36,6 +36,7 @@ LONGEST_FIRST = (
     "journeys/test_kills",
     "journeys/",
     "lab/",
+    "page/",
     "control/",
     "cluster/",
     "pipeline/",

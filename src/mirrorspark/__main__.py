@@ -8,9 +8,12 @@ import sys
 import typer
 
 from mirrorspark import __version__
+from mirrorspark.control.command.connectors import connectors
 from mirrorspark.control.command.convert import convert
+from mirrorspark.control.command.deploy import deploy, redeploy, undeploy
 from mirrorspark.control.command.events import events
 from mirrorspark.control.command.failover import failback, failover
+from mirrorspark.control.command.flows import flows
 from mirrorspark.control.command.groups import groups
 from mirrorspark.control.command.lag import lag
 from mirrorspark.control.command.offsets import offsets
@@ -20,6 +23,7 @@ from mirrorspark.control.command.resume import resume
 from mirrorspark.control.command.run import RunCommand, run
 from mirrorspark.control.command.serve import serve
 from mirrorspark.control.command.status import status
+from mirrorspark.control.command.top import top
 
 app = typer.Typer(
     name="mirrorspark",
@@ -32,14 +36,20 @@ app = typer.Typer(
 app.command(cls=RunCommand)(run)
 app.command(cls=RunCommand)(plan)
 app.command()(serve)
+app.command()(deploy)
+app.command()(undeploy)
+app.command()(redeploy)
 app.command()(status)
 app.command()(events)
+app.command()(top)
 app.command()(pause)
 app.command()(resume)
 app.command()(lag)
 app.command()(failover)
 app.command()(failback)
 app.command()(convert)
+app.add_typer(connectors, name="connectors")
+app.add_typer(flows, name="flows")
 app.add_typer(groups, name="groups")
 app.add_typer(offsets, name="offsets")
 

@@ -8,6 +8,7 @@ MirrorError                    everything we raise; carries its facts as attribu
 ├── ClusterError               talking to a cluster failed
 │   ├── Unreachable            no broker answers there, or it is not a Kafka broker
 │   ├── AuthenticationFailed   the broker refused who we are
+│   ├── TlsFailed              the two sides do not agree on TLS, or one does not trust the other's certificate
 │   ├── BrokerError            a broker answered with an error code (retriable or not: ask the error)
 │   └── RequestTimedOut        no answer within the deadline
 ├── PartitionStopped           one partition cannot go on by itself; the others do
@@ -22,6 +23,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mirrorspark.secret import masked
+
 __all__ = [
     "AuthenticationFailed",
     "BrokerError",
@@ -34,6 +37,7 @@ __all__ = [
     "RequestTimedOut",
     "SettingsError",
     "SparkLost",
+    "TlsFailed",
     "Unreachable",
     "UnsupportedBatch",
     "WireError",
@@ -47,6 +51,7 @@ class MirrorError(Exception):
     retriable = False
 
     def __init__(self, message: str, **facts: Any) -> None:
+        message = masked(message)
         super().__init__(message)
         self.message = message
         self.facts = facts
@@ -94,6 +99,12 @@ class Unreachable(ClusterError):
 
 class AuthenticationFailed(ClusterError):
     code = "AUTHENTICATION_FAILED"
+
+
+class TlsFailed(ClusterError):
+    """Facts: alias, address, key, reason (a word for machines, as ``certificate-expired``)."""
+
+    code = "TLS_FAILED"
 
 
 class RequestTimedOut(ClusterError):

@@ -9,6 +9,8 @@ import json
 import time
 from dataclasses import asdict, dataclass, field
 
+from mirrorspark.secret import masked
+
 __all__ = ["Event", "EventKind"]
 
 
@@ -68,7 +70,7 @@ class Event:
         return f"{self.kind}{where}{span}: {self.text}"
 
     def to_json(self) -> bytes:
-        return json.dumps(asdict(self), separators=(",", ":")).encode()
+        return json.dumps({**asdict(self), "text": masked(self.text)}, separators=(",", ":")).encode()
 
     @classmethod
     def from_json(cls, raw: bytes) -> Event:

@@ -21,6 +21,7 @@ __all__ = [
     "MetricsSettings",
     "Naming",
     "Policies",
+    "RestSettings",
     "TopicSync",
 ]
 
@@ -56,7 +57,13 @@ class ClusterSettings:
     alias: str
     bootstrap: tuple[tuple[str, int], ...]
     client: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Its secrets are ``Secret``: hidden wherever somebody shows one."""
     request_timeout_s: float = 30.0
+
+    @property
+    def login(self) -> dict[str, str]:
+        """``client`` with its secrets as they are, for whoever opens a connection or a store. Never shown."""
+        return {key: "".join(value) for key, value in self.client.items()}
 
 
 @dataclass(frozen=True)
@@ -180,6 +187,18 @@ class MetricsSettings:
     """Partitions of a flow with series of their own; where there are more, each topic has one sum instead."""
     checkpoints_max: int = 1_000
     """Groups times partitions of a flow with a checkpoint latency of their own; where there are more, there is one."""
+
+
+@dataclass(frozen=True)
+class RestSettings:
+    """Of a process: where REST and the page are served, and to whom. Files are PEM; ``key`` may be the certificate's."""
+
+    listeners: tuple[str, ...] = ()
+    """``http://host:port`` or https; none: not served."""
+    certificate: str = ""
+    key: str = ""
+    users: str = ""
+    """A file of users and tokens with their roles; "": everybody may do everything."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mirrorspark.cluster.certificate_expiry import certificate_ends, earliest, store_expiries
+from mirrorspark.errors import SettingsError
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates")
 
@@ -47,7 +48,9 @@ def test_of_a_store_the_earliest_counts(tmp_path: Path) -> None:
     soon, late = made(tmp_path, "soon", 5), made(tmp_path, "late", 50)
     store = tmp_path / "store.pem"
     store.write_text(f"# a comment\n{late.read_text()}\n{soon.read_text()}")
-    found = store_expiries({"ssl.truststore.location": str(store), "ssl.keystore.location": str(late)})
+    own = tmp_path / "own.pem"
+    own.write_text(late.read_text() + late.with_suffix(".key").read_text())
+    found = store_expiries({"ssl.truststore.location": str(store), "ssl.keystore.location": str(own)})
     assert found == {"truststore": said_by_openssl(soon), "keystore": said_by_openssl(late)}
     assert store_expiries({"ssl.truststore.certificates": late.read_text()}) == {"truststore": said_by_openssl(late)}
 
@@ -66,7 +69,6 @@ def test_what_is_no_certificate_is_told(data: bytes) -> None:
 def test_a_store_that_cannot_be_read_names_its_key(tmp_path: Path) -> None:
     store = tmp_path / "store.pem"
     store.write_text("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
-    with pytest.raises(ValueError, match=r"ssl\.truststore\.location"):
-        store_expiries({"ssl.truststore.location": str(store)})
-    with pytest.raises(OSError):
-        store_expiries({"ssl.truststore.location": str(tmp_path / "missing.pem")})
+    for file in (store, tmp_path / "missing.pem"):
+        with pytest.raises(SettingsError, match=r"ssl\.truststore\.location"):
+            store_expiries({"ssl.truststore.location": str(file)})

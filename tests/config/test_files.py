@@ -31,10 +31,10 @@ REFUSED = {
         11: "username: no key of a mirror; if it belongs to the line before, end that line with a backslash",
     },
     "seed_connect_worker": {0: "a Kafka Connect worker's file, which names no flow; give it together with"},
-    "jks_stores": {0: "a.ssl.truststore.type: /etc/kafka/truststore.jks: only PEM stores are read so far"},
-    "kerberos": {0: "a.sasl.mechanism: not given, so it is Kafka's default GSSAPI; must be one of PLAIN"},
+    "jks_stores": {5: "a.ssl.truststore.location=/etc/kafka/truststore.jks: cannot be read: No such file"},
+    "kerberos": {0: "a.sasl.mechanism: not given, so it is Kafka's default GSSAPI; GSSAPI needs the Python library"},
     "msk_iam": {
-        5: "sasl.mechanism=AWS_MSK_IAM: must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 in this version",
+        5: "sasl.mechanism=AWS_MSK_IAM: must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, GSSAPI",
         7: "sasl.client.callback.handler.class: cannot be honoured, because no Java class can be loaded",
     },
     "old_names": {6: "a->b.topics.blacklist: ", 7: "groups.blacklist: "},

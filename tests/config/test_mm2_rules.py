@@ -433,7 +433,7 @@ def test_client_keys_that_have_a_place() -> None:
         ("b.offset.flush.interval.ms", "5"),
         ("config.storage.replication.factor", "1"),
         ("b.value.converter", "org.apache.kafka.connect.json.JsonConverter"),
-        ("listeners", "http://:9000"),
+        ("rest.advertised.port", "9000"),
     ],
 )
 def test_known_keys_without_meaning_are_answered(key: str, value: str) -> None:

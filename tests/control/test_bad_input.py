@@ -168,12 +168,12 @@ def test_bad_words(file: Callable[..., Path]) -> None:
 # -- the addresses -----------------------------------------------------------------------------------------------------
 
 
-def _unreachable(file: Path, key: str, address: str) -> str:
+def _unreachable(file: Path, key: str, address: str, error: str = "UNREACHABLE") -> str:
     code, lines = _run(file)
     told = [line for line in lines if line.startswith("mirrorspark: ")]
     assert code == 1
     [line] = told
-    assert line.startswith("mirrorspark: UNREACHABLE: flow east->west: ")
+    assert line.startswith(f"mirrorspark: {error}: flow east->west: ")
     assert f"{key}: {address}: " in line
     return line
 
@@ -208,13 +208,13 @@ def test_something_that_listens_and_says_nothing(
 def test_a_tls_port_without_tls(file: Callable[..., Path], listener: Callable[[bytes | None], str]) -> None:
     address = listener(TLS_ALERT)
     path = file(east__bootstrap__servers=address, west__bootstrap__servers=address)
-    assert "security.protocol" in _unreachable(path, "", address)
+    assert "that listener speaks TLS" in _unreachable(path, ".security.protocol", address, "TLS_FAILED")
 
 
 def test_tls_to_something_that_is_none(file: Callable[..., Path], listener: Callable[[bytes | None], str]) -> None:
     address = listener(b"HTTP/1.1 400 Bad Request\r\n\r\n")
     path = file(security__protocol="SSL", east__bootstrap__servers=address, west__bootstrap__servers=address)
-    assert "TLS" in _unreachable(path, "", address)
+    assert "that listener speaks no TLS" in _unreachable(path, ".security.protocol", address, "TLS_FAILED")
 
 
 # -- Spark -------------------------------------------------------------------------------------------------------------

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+from mirrorspark.config.document import Document
 from mirrorspark.config.load import Deployment
 from mirrorspark.control import flow_life, spark_for_flows
 from mirrorspark.control.runner import (
@@ -25,6 +28,7 @@ from mirrorspark.control.runner import (
 from mirrorspark.control.spark_for_flows import LANES_ADDED_MAX, SparkForFlows
 from mirrorspark.errors import Fenced, MirrorError, SettingsError, SparkLost, Unreachable
 from mirrorspark.names import Flow
+from mirrorspark.settings import RestSettings
 
 from .scripted_flows import FakeRuntime, Script, flow_settings, until
 
@@ -310,3 +314,37 @@ def test_the_embedded_spark_has_slots_for_flows_that_come_later(
     assert _run("a") == EXIT_OK
     assert spark["slots"] == 1 + LANES_ADDED_MAX
     assert "warning" not in capsys.readouterr().err
+
+
+def test_rest_is_served_while_flows_run_and_a_restart_is_that_flows_own(
+    spark: dict[str, Any], scripts: dict[str, Script], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The connectors come from the file; nothing is asked any more when the flows drain."""
+    restart = "/connectors/a->west.MirrorSourceConnector/restart?includeTasks=true"
+    asked = (("GET", "/mirrorspark/v1/flows/b-%3Ewest"), ("GET", "/metrics"), ("POST", restart))
+    answers: list[int] = []
+    names: list[str] = []
+
+    async def ask() -> None:
+        try:
+            await until(lambda: "run" in scripts["a"].steps)
+            (address,) = re.findall(r"listening on (\S+)", capsys.readouterr().err)
+            async with httpx.AsyncClient(base_url=f"http://{address}", timeout=WAIT_S) as client:
+                for method, path in asked:
+                    answers.append((await client.request(method, path)).status_code)
+                names.extend((await client.get("/connectors")).json())
+            await until(lambda: scripts["a"].steps.count("run") == 2)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    scripts["b"] = Script(waits={"run": ask})
+    deployment = Deployment([flow_settings(name) for name in "ab"])
+    deployment.rest = RestSettings((":0",))
+    deployment.document = Document.of(
+        {"clusters": "a, west", "a->west.enabled": "true", "emit.heartbeats.enabled": "false"}
+    )
+    assert run_deployment(deployment) == EXIT_OK
+    assert answers == [200, 200, 202]
+    assert names == ["a->west.MirrorSourceConnector", "a->west.MirrorCheckpointConnector"]
+    assert scripts["a"].steps.count("drain") == 2
+    assert scripts["b"].steps.count("drain") == 1

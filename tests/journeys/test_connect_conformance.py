@@ -20,7 +20,9 @@ from typing import Any
 
 import pytest
 from tests.journeys.connect_cases import CASES, Case, configs, request_body, shape
+from typer.testing import CliRunner
 
+from mirrorspark.__main__ import app
 from mirrorspark.control.connect.serving import Serving
 from mirrorspark.control.connect.topics import TopicNames
 from mirrorspark.control.connect.worker_file import WorkerSettings
@@ -189,6 +191,26 @@ def differences(case: Case, connect: Answer, ours: Answer) -> list[str]:
     return found
 
 
+def deployed_by_command(base: str, known: Mapping[str, dict[str, Any]], folder: Path) -> None:
+    """The same command line for both: deploy, see, undeploy, each twice."""
+    folder.mkdir()
+    for short, config in known.items():
+        (folder / f"mm2-{short}-east.json").write_text(json.dumps({"name": config["name"], "config": config}))
+
+    def told(*words: str) -> list[str]:
+        environment = {"MIRRORSPARK_URL": base, "MIRRORSPARK_FOLDER": str(folder)}
+        done = CliRunner().invoke(app, [*words, "east", "--json"], env=environment)
+        assert done.exit_code == 0, done.output
+        return [one.get("action", one["state"]) for one in json.loads(done.stdout)["connectors"]]
+
+    told("undeploy")  # the conversation's last words may still be on their way
+    assert told("undeploy") == ["not there"] * 3
+    assert told("deploy", "--dry-run") == told("deploy") == ["created"] * 3
+    assert told("status") == ["RUNNING"] * 3
+    assert told("deploy") == ["unchanged"] * 3
+    assert told("undeploy") == ["deleted"] * 3
+
+
 @pytest.fixture
 def known(
     source_cluster: ClusterOfBrokers, target_cluster: ClusterOfBrokers, topic_name: str
@@ -227,9 +249,11 @@ def test_case_by_case(known: Any, target_cluster: ClusterOfBrokers, topic_name: 
     )
     with worker:
         answers["connect"] = conversation(worker.address, known["connect"])
+        deployed_by_command(worker.address, known["connect"], tmp_path / "connect-files")
     with serving(target_cluster, f"ours-{topic_name}", tmp_path / "ours") as address:
         wait_for(lambda: call(address, "GET", "/health").code == 200, "a healthy server", STATE_DEADLINE_S, 0.1)
         answers["ours"] = conversation(address, known["ours"])
+        deployed_by_command(address, known["ours"], tmp_path / "our-files")
     found = [
         line for case in CASES for line in differences(case, answers["connect"][case.name], answers["ours"][case.name])
     ]

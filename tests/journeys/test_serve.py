@@ -1,4 +1,5 @@
-"""``mirrorspark serve`` as an operator has it: the seeds' connector files by curl, a kill in the middle, everything back."""
+"""``mirrorspark serve`` as an operator has it: the seeds' connector files by curl and by command, a kill in the middle,
+everything back; and no secret anywhere where somebody else could read it."""
 
 from __future__ import annotations
 
@@ -9,10 +10,16 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+import httpx
 import pytest
-from tests.journeys.test_connect_conformance import call, is_in_state, more_records, with_records
+from tests.journeys import marked_secrets
+from tests.journeys.marked_secrets import MARK, marked_lines
+from tests.journeys.test_connect_conformance import more_records, with_records
+from typer.testing import CliRunner
 
+from mirrorspark.__main__ import app
 from mirrorspark.lab.child import Child
 from mirrorspark.lab.clients import topic_partitions, wait_for
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
@@ -21,9 +28,12 @@ from mirrorspark.lab.process_tree import kill_tree
 
 DEADLINE_S = 180.0
 SEED = Path(__file__).parents[1] / "config" / "forms" / "data" / "seed_connect"
-USERS = "operator token first-marked\nread-only user bob second-marked\n"
-OPERATOR = {"Authorization": "Bearer first-marked", "Content-Type": "application/json"}
-LISTENING = re.compile(r"listening on (\S+)")
+TOKEN = f"{MARK}-token"
+USERS = f"operator token {TOKEN}\nread-only user bob {MARK}-user\n"
+LISTENING = re.compile(r"listening on ([\w.:]+)")
+CLUSTER = "source-0"
+BROKEN = "mm2-msc-broken"
+"""A connector that logs in where nobody asks for it."""
 
 
 class Server:
@@ -32,7 +42,8 @@ class Server:
     def __init__(self, arguments: list[str], folder: Path) -> None:
         folder.mkdir()
         self.log = folder / "serve.log"
-        self.child = Child([sys.executable, "-m", "mirrorspark", "serve", *arguments], self.log, {})
+        environment = {marked_secrets.VARIABLE: f"{MARK}-variable"}
+        self.child = Child([sys.executable, "-m", "mirrorspark", "serve", *arguments], self.log, environment)
 
     def address(self) -> str:
         wait_for(self._is_listening, "the server's port", DEADLINE_S, 0.1)
@@ -46,21 +57,20 @@ class Server:
 
 
 @pytest.fixture
-def begin(target_cluster: ClusterOfBrokers, topic_name: str, tmp_path: Path) -> Iterator[Callable[[], Server]]:
+def begin(target_cluster: ClusterOfBrokers, topic_name: str, tmp_path: Path) -> Iterator[Callable[..., Server]]:
     """Starts the server, each time with the same worker's file."""
     worker = tmp_path / "connect-distributed.properties"
-    topics = {name: f"{topic_name}-{name}" for name in ("config", "offset", "status")}
+    keys = {"bootstrap.servers": target_cluster.bootstrap, "group.id": topic_name, **marked_secrets.WORKER}
+    keys |= {f"{name}.storage.topic": f"{topic_name}-{name}" for name in ("config", "offset", "status")}
     worker.write_text(
-        f"bootstrap.servers={target_cluster.bootstrap}\ngroup.id={topic_name}\n"
-        + "".join(f"{name}.storage.topic={topic}\n" for name, topic in topics.items())
-        + "config.storage.replication.factor=1\n"
+        "".join(f"{key}={value}\n" for key, value in keys.items()) + "config.storage.replication.factor=1\n"
     )
     users = tmp_path / "users"
     users.write_text(USERS)
     begun: list[Server] = []
 
-    def start() -> Server:
-        arguments = [str(worker), "--listen", "127.0.0.1:0", "--users", str(users)]
+    def start(*more: str) -> Server:
+        arguments = [str(worker), "--listen", "127.0.0.1:0", "--users", str(users), *more]
         begun.append(Server(arguments, tmp_path / f"server-{len(begun)}"))
         return begun[-1]
 
@@ -69,20 +79,63 @@ def begin(target_cluster: ClusterOfBrokers, topic_name: str, tmp_path: Path) -> 
         kill_tree(one.child.pid)
 
 
-def _seed(source: ClusterOfBrokers, target: ClusterOfBrokers, topic: str) -> dict[str, dict[str, Any]]:
-    """The seeds' three files for this run's clusters; one of them with a secret in it."""
+class Operator:
+    """Asks a server by HTTP and by command; keeps all that is said."""
+
+    def __init__(self, folder: Path) -> None:
+        self.base = ""
+        self.told: list[str] = []
+        self._folder = folder
+
+    def ask(self, method: str, path: str, body: object = None, *, token: str = TOKEN) -> httpx.Response:
+        content = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        answer = httpx.request(
+            method, f"{self.base}{path}", content=content, headers=headers, timeout=90, trust_env=False
+        )
+        self.told.append(f"{method} {path} {answer.headers} {answer.text}")
+        return answer
+
+    def command(self, *words: str) -> Any:
+        """The exit code and the answer's JSON."""
+        environment = {
+            "MIRRORSPARK_URL": self.base,
+            "MIRRORSPARK_TOKEN": TOKEN,
+            "MIRRORSPARK_FOLDER": str(self._folder),
+        }
+        done = CliRunner().invoke(app, [*words, "--json"], env=environment)
+        self.told.append(done.output)
+        assert done.stdout, done.output
+        return done.exit_code, json.loads(done.stdout)
+
+    def is_running(self, name: str) -> bool:
+        answer = self.ask("GET", f"/connectors/{name}/status")
+        states = [one["state"] for one in (answer.json()["connector"], *answer.json()["tasks"])]
+        return len(states) > 1 and set(states) == {"RUNNING"}
+
+
+def _seed(folder: Path, source: ClusterOfBrokers, target: ClusterOfBrokers, topic: str) -> dict[str, Any]:
+    """The seeds' three files for this run's clusters, one of them full of secrets; name -> configuration."""
     changes = {
         "source.cluster.bootstrap.servers": source.bootstrap,
         "target.cluster.bootstrap.servers": target.bootstrap,
-        "source.cluster.alias": f"s-{os.getpid()}",
+        "source.cluster.alias": f"seed-{os.getpid()}",
     }
     found = {}
     for short in ("msc", "cpc", "hbc"):
-        config = {**json.loads((SEED / f"mm2-{short}-source-0.json").read_text()), **changes}
+        config = {**json.loads((SEED / f"mm2-{short}-{CLUSTER}.json").read_text()), **changes}
         if short == "msc":
-            config |= {"topics": topic, "vendor.secret": "third-marked"}
+            config |= {"topics": topic, **marked_secrets.CONNECTOR}
+        (folder / f"mm2-{short}-{CLUSTER}.json").write_text(json.dumps(config))
         found[config["name"]] = config
     return found
+
+
+def _broken(seed: dict[str, Any]) -> dict[str, Any]:
+    login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
+    login |= {"sasl.jaas.config": marked_secrets.JAAS.format("refused")}
+    config = {**seed["mm2-msc-source-0"], **{f"source.cluster.{key}": value for key, value in login.items()}}
+    return {**config, "name": BROKEN, "source.cluster.alias": f"broken-{os.getpid()}"}
 
 
 def copies(cluster: ClusterOfBrokers, topic: str) -> int:
@@ -92,48 +145,129 @@ def copies(cluster: ClusterOfBrokers, topic: str) -> int:
     return sum(len(records) for records in read_records(cluster.bootstrap, topic).values())
 
 
-def test_the_seeds_connectors_survive_a_kill(
-    begin: Callable[[], Server], source_cluster: ClusterOfBrokers, target_cluster: ClusterOfBrokers, topic_name: str
+def test_the_seeds_connectors_survive_a_kill_and_no_secret_is_seen(
+    begin: Callable[..., Server],
+    source_cluster: ClusterOfBrokers,
+    target_cluster: ClusterOfBrokers,
+    topic_name: str,
+    tmp_path: Path,
 ) -> None:
-    seed = _seed(source_cluster, target_cluster, topic_name)
+    folder = tmp_path / "mm2"
+    folder.mkdir()
+    seed = _seed(folder, source_cluster, target_cluster, topic_name)
     with_records(source_cluster, topic_name)
+    operator = Operator(folder)
+    ask = operator.ask
+
+    def all_run(when: str) -> None:
+        for name in seed:
+            wait_for(lambda name=name: operator.is_running(name), f"{name} running {when}", DEADLINE_S, 0.2)  # type: ignore[misc]
+
     server = begin()
-    base = server.address()
-    texts: list[str] = []
-
-    def ask(method: str, path: str, body: object = None) -> Any:
-        answer = call(base, method, path, None if body is None else json.dumps(body).encode(), OPERATOR)
-        texts.append(json.dumps(answer.body))
-        return answer
-
-    def is_running(name: str) -> bool:
-        return is_in_state(base, name, "RUNNING", OPERATOR)
-
-    wait_for(lambda: bool(ask("GET", "/health").code == 200), "a healthy server", DEADLINE_S, 0.1)
-    assert call(base, "GET", "/connectors").code == 401
-    assert call(base, "GET", "/connectors", headers={"Authorization": "Bearer wrong"}).code == 401
+    operator.base = server.address()
+    wait_for(lambda: ask("GET", "/health").status_code == 200, "a healthy server", DEADLINE_S, 0.1)
+    assert ask("GET", "/connectors", token=f"{MARK}-wrong").status_code == 401
     for name, config in seed.items():
-        assert ask("PUT", f"/connectors/{name}/config", config).code == 201
-    for name in seed:
-        wait_for(lambda name=name: is_running(name), f"{name} running", DEADLINE_S, 0.2)  # type: ignore[misc]
+        assert ask("PUT", f"/connectors/{name}/config", config).status_code == 201
+    assert ask("POST", "/connectors", {"name": BROKEN, "config": _broken(seed)}).status_code == 201
+    all_run("after curl")
     wait_for(lambda: copies(target_cluster, topic_name) == 10, "the first copies", DEADLINE_S, 0.2)
 
     server.child.kill()
     more_records(source_cluster, topic_name)
-    server = begin()
-    base = server.address()
-    for name in seed:
-        wait_for(lambda name=name: is_running(name), f"{name} running again", DEADLINE_S, 0.2)  # type: ignore[misc]
-    assert set(ask("GET", "/connectors").body) == set(seed)
-    shown = ask("GET", "/connectors/mm2-msc-source-0/config").body
-    assert shown["vendor.secret"] == "[hidden]"
+    server = begin("--ui", "--log-format", "json")
+    operator.base = server.address()
+    wait_for(lambda: ask("GET", "/health").status_code == 200, "a healthy server again", DEADLINE_S, 0.1)
+    all_run("after the kill")
+    assert set(ask("GET", "/connectors").json()) == {*seed, BROKEN}
     wait_for(lambda: copies(target_cluster, topic_name) == 20, "each record once", DEADLINE_S, 0.5)
 
-    ask("GET", "/connectors?expand=info&expand=status")
-    for name in seed:
-        assert ask("DELETE", f"/connectors/{name}").code == 204
-    assert ask("GET", "/connectors").body == []
+    code, found = operator.command("status", CLUSTER)
+    assert (code, [one["state"] for one in found["connectors"]]) == (0, ["RUNNING"] * 3)
+    code, found = operator.command("deploy", CLUSTER)
+    actions = [one["action"] for one in found["connectors"]]
+    assert (code, actions) == (0, ["sent again", "unchanged", "unchanged"]), "what is deployed stays"
+    _look_everywhere(operator, server, target_cluster, topic_name)
+
+    code, found = operator.command("undeploy", CLUSTER)
+    assert (code, [one["state"] for one in found["connectors"]]) == (0, ["NOT DEPLOYED"] * 3)
+    assert ask("GET", "/connectors").json() == [BROKEN]
+    code, found = operator.command("deploy", CLUSTER)
+    assert (code, [one["action"] for one in found["connectors"]]) == (0, ["created"] * 3)
+    more_records(source_cluster, topic_name)
+    wait_for(lambda: copies(target_cluster, topic_name) == 30, "each record once again", DEADLINE_S, 0.5)
+    assert operator.command("undeploy", CLUSTER)[0] == 0
+
     server.child.stop(90)
     assert server.child.exit_code == 0, server.log.read_text()
-    told = "".join(texts) + "".join(one.read_text() for one in server.log.parent.parent.glob("server-*/serve.log"))
-    assert "marked" not in told
+    logs = [path.read_text() for path in sorted(tmp_path.glob("server-*/serve.log"))]
+    assert len(logs) == 2
+    assert marked_lines([*operator.told, *logs]) == []
+    lines = [json.loads(line) for line in logs[1].splitlines() if line.startswith("{")]
+    codes = {line["code"] for line in lines}
+    assert {"server.listening"} <= codes, logs[1]
+    assert any(BROKEN in line["text"] or "broken-" in line["text"] for line in lines), "its trouble was logged"
+
+
+def _look_everywhere(operator: Operator, server: Server, target: ClusterOfBrokers, topic: str) -> None:
+    """Where the secrets of ``marked_secrets`` could be read by somebody else, while everything runs."""
+    ask = operator.ask
+    trace = wait_for_trace(operator)
+    assert MARK not in trace
+    shown = ask("GET", "/connectors/mm2-msc-source-0/config").json()
+    assert {key: shown[key] for key in marked_secrets.CONNECTOR} == dict.fromkeys(marked_secrets.CONNECTOR, "[hidden]")
+    names = [*ask("GET", "/connectors").json()]
+    for path in ("", "/config", "/status", "/tasks", "/topics", "/offsets", "/tasks/0/status"):
+        for name in names:
+            ask("GET", f"/connectors/{name}{path}")
+    plugin = "/connector-plugins/MirrorSourceConnector/config"
+    own = ("/", "/metrics", "/openapi.json", "/admin/loggers", "/connectors?expand=info&expand=status", plugin)
+    for path in (
+        *own,
+        "/mirrorspark/v1/about",
+        "/mirrorspark/v1/topology",
+        "/mirrorspark/v1/flows",
+        "/mirrorspark/v1/events",
+    ):
+        assert ask("GET", path).status_code == 200, path
+    alias = f"seed-{os.getpid()}"
+    flows = [one["flow"] for one in ask("GET", "/mirrorspark/v1/flows").json()["flows"]]
+    (flow,) = [one for one in flows if one.startswith(f"{alias}->")]
+    for part in ("", "/partitions", "/lanes", "/lag", "/groups", "/readiness", "/events", "/config"):
+        path = f"/mirrorspark/v1/flows/{quote(flow, safe='')}{part}"
+        assert ask("GET", path).status_code == 200, operator.told[-1]
+    broken = {**marked_secrets.CONNECTOR, "connector.class": "MirrorSourceConnector", "tasks.max": "none"}
+    assert ask("PUT", f"{plugin}/validate", broken).json()["error_count"] > 0
+    for body in marked_secrets.MISTAKES:
+        for path in ("/connectors/another/config", f"{plugin}/validate"):
+            assert ask("PUT", path, body).status_code in (200, 201, 400)
+        assert ask("POST", "/connectors", b'{"name": "more", "config": ' + body + b"}").status_code in (201, 400)
+        for name in ("another", "more"):
+            for part in ("", "/status"):
+                ask("GET", f"/connectors/{name}{part}")
+            assert ask("DELETE", f"/connectors/{name}").status_code in (204, 404)
+    assert ask("PUT", f"/connectors/{names[0]}/config", {"name": "x", **marked_secrets.CONNECTOR}).status_code == 400
+    assert marked_lines(operator.told) == []
+
+    assert marked_lines(marked_secrets.process_lines()) == []
+    pages = marked_secrets.spark_pages(server.child.pid)
+    assert "mirrorspark" in pages["StreamingQuery"]
+    assert [page for page, text in pages.items() if MARK in text] == []
+    # Connect's config topic holds connectors as they were given: that is its nature, and docs say who may read it.
+    texts = marked_secrets.topic_texts(
+        target, (topic, alias, f"broken-{os.getpid()}", "mirrorspark-writers."), f"{topic}-config"
+    )
+    assert f"{topic}-status" in texts
+    assert [name for name in texts if name.startswith("mirrorspark-plan.") and alias in name] != []
+    assert [name for name, text in texts.items() if MARK in text] == []
+
+
+def wait_for_trace(operator: Operator) -> str:
+    """Why the connector fails that logs in where nobody asks for it."""
+
+    def trace() -> str:
+        body = operator.ask("GET", f"/connectors/{BROKEN}/status").json()
+        return str(body["connector"].get("trace", ""))
+
+    wait_for(lambda: bool(trace()), "the broken connector's reason", DEADLINE_S, 0.5)
+    return trace()

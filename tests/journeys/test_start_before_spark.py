@@ -9,9 +9,42 @@ from mirrorspark.lab.checker import check_copy
 from mirrorspark.lab.clients import total_records, wait_for
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
 from mirrorspark.lab.mirror import Mirror, mirror_properties
+from mirrorspark.lab.monitoring import free_ports
+from mirrorspark.lab.raw_log import raw_batches
+from mirrorspark.lab.scrape import scrape
 from mirrorspark.lab.workload import Workload
 
 SEED = 20261116
+
+
+def carried_records(target: str, remote: str) -> int:
+    """Without markers."""
+    logs = raw_batches(target, remote).values()
+    return sum(batch.record_count for log in logs for batch in log if not batch.is_control)
+
+
+def check_metrics(port: int, flow: str, remote: str, records: int) -> None:
+    """The counts are those of the log, over early lanes and Spark's; and Spark's JVM tells of itself.
+
+    What an early lane did not live to report is found on the target by its successor, and counted there.
+    """
+
+    def is_counted() -> bool:
+        found = scrape(port)
+        places = found["mirrorspark_partition_records_total"].items()
+        counted = sum(value for (_, topic, _), value in places if topic == remote)
+        return records - sum(found["mirrorspark_lane_duplicates_avoided_total"].values()) <= counted <= records
+
+    wait_for(is_counted, f"{records} records counted", 60)
+    wait_for(lambda: scrape(port)["mirrorspark_flow_lag_records"][flow,] == 0, "no lag", 60)
+    wait_for(lambda: "jvm_memory_used_bytes" in scrape(port), "the JVM's series", 60)
+    found = scrape(port)
+    used, most = found["jvm_memory_used_bytes"]["heap",], found["jvm_memory_max_bytes"]["heap",]
+    assert 10_000_000 < used <= most <= 600_000_000
+    assert found["jvm_memory_bytes_used"].keys() == {("heap",), ("nonheap",)}
+    assert 10 < found["jvm_threads_current"][()] <= found["jvm_threads_peak"][()]
+    assert found["jvm_gc_collection_seconds_sum"].keys() == found["jvm_gc_collection_seconds_count"].keys() != set()
+    assert found["process_cpu_seconds_total"][()] > 0
 
 
 def test_lanes_carry_while_spark_starts_and_are_fenced_by_sparks_own(
@@ -34,9 +67,10 @@ def test_lanes_carry_while_spark_starts_and_are_fenced_by_sparks_own(
         assert mirror.lane_workers() == []
         assert mirror.stop() == 0, mirror.log_tail(100)
     assert "carried" in mirror.log_tail(5)
-    before = total_records(target, remote)
+    before, records_before = total_records(target, remote), carried_records(target, remote)
 
-    with Mirror(properties) as mirror:
+    (port,) = free_ports(1)
+    with Mirror(properties, arguments=["--metrics", str(port)]) as mirror:
         wait_for(carried(before), "records before Spark is up, the second time", 120)
         assert mirror.lane_workers() == []
         mirror.wait_carrying()
@@ -45,6 +79,7 @@ def test_lanes_carry_while_spark_starts_and_are_fenced_by_sparks_own(
         wait_for(carried(now + 1000), "records through Spark's lanes", 120)
         workload.stop()
         wait_until_caught_up(source, target, topic_name, remote)
+        check_metrics(port, f"{alias}->west", remote, carried_records(target, remote) - records_before)
         assert mirror.stop() == 0, mirror.log_tail(100)
     for isolation in ("read_committed", "read_uncommitted"):
         verdict = check_copy(target, remote, workload.ledger, isolation=isolation)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from prometheus_client import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as open_metrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open_metrics
 from prometheus_client.parser import text_string_to_metric_families
@@ -17,11 +18,14 @@ from mirrorspark.events import Event, EventKind
 from mirrorspark.names import Flow, TopicPartition
 from mirrorspark.observe.flow_collector import FlowCollector, flow_of, metrics_text
 from mirrorspark.observe.flow_status import LANE_SILENT_S, FlowStatus
+from mirrorspark.observe.jvm_figures import Collector, JvmFigures, MemoryArea
 from mirrorspark.observe.metric_catalogue import METRICS
+from mirrorspark.observe.metric_catalogue.process import JVM
 from mirrorspark.observe.sampled_window import SampledWindow
 from mirrorspark.settings import MetricsSettings
 
 ORDERS = [TopicPartition("east.orders", number) for number in range(3)]
+SERIES_OF_A_PARTITION_MAX = 40
 Samples = dict[str, dict[tuple[str, ...], float]]
 
 
@@ -114,6 +118,48 @@ def test_lag_is_that_of_the_last_look_at_the_source(status: FlowStatus) -> None:
     assert found["kafka_consumer_fetch_manager_records_lag"][consumer, "orders", "1"] == 100
 
 
+def test_names_of_the_metrics_reporter_have_no_quotes(status: FlowStatus) -> None:
+    found = scrape(status)
+    client = "east->west|east->west.MirrorSourceConnector-1|replication-consumer"
+    assert found["kafka_consumer_consumer_fetch_manager_metrics_records_lag"][client, "orders", "1"] == 20
+    connector = "east->west.MirrorSourceConnector"
+    assert found["kafka_connect_connector_task_metrics_offset_commit_avg_time_ms"][connector, "0"] == 5
+    assert found["kafka_connect_connect_coordinator_metrics_assigned_tasks"]["east->west",] == 2
+    assert found["kafka_connect_connect_worker_rebalance_metrics_rebalancing"][()] == 0
+    producer = "connector-producer-east->west.MirrorSourceConnector-0"
+    assert found["kafka_producer_producer_metrics_outgoing_byte"][producer,] == 2_000
+    assert found["kafka_producer_producer_metrics_buffer_available_bytes"][producer,] == 800
+
+
+def test_checkpoints_and_heartbeats_are_connectors_of_older_rules(status: FlowStatus) -> None:
+    status.groups = {"groups": 1, "partitions": 1, "checkpoints_written": 5}
+    status.heartbeat_sent_at, status.heartbeats_sent = status.clock(), 12
+    status.fail("heartbeats", "refused")
+    found = scrape(status)
+    for name, written, fails in (("mirrorcheckpointconnector", 5, 0), ("mirrorheartbeatconnector", 12, 1)):
+        assert found[f"connect_worker_metrics_{name}_connector_failed_task_count"][()] == fails
+        assert found[f"connect_source_task_metrics_{name}_source_record_write_total"]["0",] == written
+        assert found[f"connect_task_error_metrics_{name}_total_record_failures"]["0",] == fails
+        assert found[f"connect_connector_task_metrics_{name}_running_ratio"]["0",] == 1 - fails
+        assert math.isnan(found[f"connect_connector_task_metrics_{name}_batch_size_max"]["0",])
+    assert found["kafka_connect_connect_worker_metrics_task_startup_success_percentage"][()] == 1
+    assert found["kafka_connect_connect_worker_metrics_connector_startup_attempts_total"][()] == 3
+
+
+def test_sparks_jvm_is_told_where_there_is_one(status: FlowStatus) -> None:
+    assert not [name for name in scrape(status) if name.startswith("jvm_")]
+    figures = JvmFigures(MemoryArea(1, 2, 3), MemoryArea(4, 5, -1), 7, 6, 9, (Collector("Copy", 2, 0.5),))
+    registry = CollectorRegistry()
+    registry.register(FlowCollector(lambda: [status], jvm=lambda: figures))
+    text = generate_latest(registry).decode()
+    assert 'jvm_memory_used_bytes{area="nonheap"} 4.0' in text
+    assert 'jvm_memory_max_bytes{area="nonheap"} -1.0' in text
+    assert "jvm_threads_current 7.0" in text
+    assert 'jvm_gc_collection_seconds_sum{gc="Copy"} 0.5' in text
+    names = {sample.name for family in parse_open_metrics(open_metrics(registry).decode()) for sample in family.samples}
+    assert {metric.name for metric in JVM} <= names
+
+
 def test_a_scrape_is_noted_so_that_somebody_looks(status: FlowStatus) -> None:
     assert status.source_ends.asked_at == float("-inf")
     scrape(status)
@@ -127,6 +173,39 @@ def test_too_many_partitions_are_told_by_topic(status: FlowStatus) -> None:
     assert found["mirrorspark_partitions_with_own_series"]["east->west",] == 0
     assert len(found["kafka_connect_mirror_mirrorsourceconnector_record_count"]) == 1
     assert scrape(status, partitions_max=3)["mirrorspark_partitions_with_own_series"]["east->west",] == 1
+
+
+def test_too_many_topics_are_told_as_one(status: FlowStatus) -> None:
+    """Whatever a flow has, the number of series is bounded by the setting."""
+    places = [TopicPartition(f"east.{name}", number) for name in ("a", "b", "c", "d") for number in range(2)]
+    status.follow_plan([places, []], ())
+    status.sources = {at: TopicPartition(at.topic.removeprefix("east."), at.partition) for at in places}
+    report(status, 0, *places)
+    found = scrape(status, partitions_max=4)
+    assert found["mirrorspark_partition_records_total"].keys() == {
+        ("east->west", f"east.{name}", "all") for name in ("a", "b", "c", "d")
+    }
+    found = scrape(status, partitions_max=3)
+    assert found["mirrorspark_partition_records_total"] == {("east->west", "all", "all"): 80}
+    assert found["mirrorspark_partition_lag_records"] == {("east->west", "all", "all"): 160}
+    assert found["kafka_connect_mirror_mirrorsourceconnector_record_count"] == {("east", "west", "all", "all"): 80}
+    assert list(found["kafka_consumer_fetch_manager_records_lag"]) == [
+        ('"east->west|east->west.MirrorSourceConnector-all|replication-consumer"', "all", "all")
+    ]
+    assert found["mirrorspark_flow_records_total"]["east->west",] == 30 + 80
+
+
+@pytest.mark.parametrize("partitions", [1, 40, 400])
+def test_series_are_bounded_by_the_settings(status: FlowStatus, partitions: int) -> None:
+    places = [TopicPartition(f"east.t{number % 50}", number // 50) for number in range(partitions)]
+    status.follow_plan([places, []], ())
+    report(status, 0, *places)
+    window = SampledWindow()
+    window.add(status.clock(), 1.0)
+    status.checkpoint_latencies = {(f"group-{n}", at): window for n in range(3) for at in places}
+    samples = sum(len(one) for one in scrape(status, partitions_max=20, checkpoints_max=20).values())
+    fixed = sum(len(one) for one in scrape(FlowStatus("east->west", lanes_expected=2)).values())
+    assert samples <= fixed + 20 * SERIES_OF_A_PARTITION_MAX + 20 * 5 + 200
 
 
 def test_counters_go_on_when_a_lane_begins_anew(status: FlowStatus) -> None:
@@ -208,6 +287,14 @@ def test_events_are_counted_by_kind_and_gaps_by_records(status: FlowStatus) -> N
     assert found["mirrorspark_events"]["east->west", EventKind.BATCH_DAMAGED] == 0
     connector = '"east->west.MirrorSourceConnector"'
     assert found["kafka_connect_task_error_total_record_errors"] == {(connector, "0"): 0, (connector, "1"): 2}
+
+
+def test_identical_offsets_are_counted_where_they_were_asked_for(status: FlowStatus) -> None:
+    assert "mirrorspark_identical_partitions" not in scrape(status)
+    report(status, 0, ORDERS[0], ORDERS[2], identical=[1, 1])
+    report(status, 1, ORDERS[1], identical=[1, 0])
+    holds = scrape(status)["mirrorspark_identical_partitions"]
+    assert holds == {("east->west", "true"): 2, ("east->west", "false"): 1}
 
 
 def test_groups_and_syncs(status: FlowStatus) -> None:

@@ -13,7 +13,7 @@ import mirrorspark
 PACKAGE = "mirrorspark"
 SOURCE = Path(mirrorspark.__file__).parent
 
-WORDS = ("names", "errors", "settings", "events", "java_home")
+WORDS = ("names", "secret", "errors", "settings", "events", "log_lines", "java_home")
 """Top-level modules that every room may need; they import no room."""
 PURE = ("wire", "plan")
 
@@ -21,9 +21,11 @@ PURE = ("wire", "plan")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "__init__": (),
     "names": (),
-    "errors": (),
+    "secret": (),
+    "errors": ("secret",),
     "settings": ("names", "errors"),
-    "events": ("names",),
+    "events": ("names", "secret"),
+    "log_lines": ("names", "errors", "events", "secret"),
     "java_home": ("errors",),
     "wire": ("names", "errors"),
     "cluster": ("wire", "names", "errors", "settings"),
@@ -55,7 +57,9 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "selectors": ("cluster", "lab"),
     "socketserver": ("cluster", "lab"),
 }
-HARMLESS = frozenset({"socket.gethostname", "socket.getfqdn"})
+HARMLESS = frozenset(
+    {"socket.gethostname", "socket.getfqdn", "ssl.create_default_context", "ssl.SSLContext", "ssl.SSLError"}
+)
 """Names from those modules that open nothing."""
 CONNECTING = frozenset({"open_connection", "open_unix_connection", "create_connection", "start_server", "sock_connect"})
 """asyncio's ways to a socket."""

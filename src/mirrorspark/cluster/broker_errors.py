@@ -10,6 +10,7 @@ from typing import Any
 
 from kafka import errors as kafka_errors
 
+from mirrorspark.cluster.missing_acl import missing_acl
 from mirrorspark.errors import BrokerError
 
 __all__ = ["ErrorCode", "broker_error", "error_name", "is_retriable", "is_stale_metadata"]
@@ -105,7 +106,7 @@ def broker_error(code: int, request: str, about: str = "", **facts: Any) -> Brok
     name = error_name(code)
     where = f" for {about}" if about else ""
     return BrokerError(
-        f"the broker answered {name} ({code}) to {request}{where}",
+        f"the broker answered {name} ({code}) to {request}{where}{missing_acl(code, request)}",
         error_code=code,
         error_name=name,
         request=request,

@@ -5,21 +5,14 @@ Called by ``control.certificate_watch``. Reads nothing but the one field: a cert
 
 from __future__ import annotations
 
-import binascii
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
+
+from mirrorspark.cluster.stores import own_key, trusted_certificates
 
 __all__ = ["certificate_ends", "earliest", "store_expiries"]
 
-_PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
 _SEQUENCE, _VERSION, _UTC_TIME, _GENERALIZED_TIME = 0x30, 0xA0, 0x17, 0x18
-_STORES = {
-    "truststore": ("ssl.truststore.location", "ssl.truststore.certificates"),
-    "keystore": ("ssl.keystore.location", "ssl.keystore.certificate.chain"),
-}
-"""What is told, and the keys of the file and of the text that hold it."""
 
 
 def certificate_ends(der: bytes) -> float:
@@ -61,19 +54,10 @@ def _time(tag: int, raw: bytes) -> float:
 
 
 def store_expiries(properties: Mapping[str, str]) -> dict[str, float]:
-    """The earliest end in each PEM store that client properties name. Raises OSError, ValueError with the key."""
-    found = {}
-    for name, (file_key, text_key) in _STORES.items():
-        text, key = properties.get(text_key, ""), text_key
-        if location := properties.get(file_key):
-            text, key = Path(location).read_text(encoding="latin-1"), file_key
-        try:
-            ends = [certificate_ends(binascii.a2b_base64(block)) for block in _PEM.findall(text)]
-        except ValueError as error:
-            raise ValueError(f"{key}: a certificate in it cannot be read ({error})") from error
-        if ends:
-            found[name] = min(ends)
-    return found
+    """The earliest end in each store that client properties name. Raises SettingsError with the key. Blocks."""
+    own = own_key(properties)
+    stores = {"truststore": trusted_certificates(properties) or (), "keystore": own.chain if own is not None else ()}
+    return {name: ends for name, found in stores.items() if (ends := earliest(found)) is not None}
 
 
 def earliest(certificates: Iterable[bytes]) -> float | None:

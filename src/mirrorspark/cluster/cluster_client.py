@@ -69,7 +69,7 @@ class ClusterClient:
         self.settings = settings
         self.alias = settings.alias
         self._client_id = client_id
-        self._security = Security(settings.client)
+        self._security = Security(settings.login, settings.alias)
         self._brokers: dict[int, tuple[str, int]] = {}
         self._controller = -1
         self._connections: dict[tuple[int, str], Connection] = {}

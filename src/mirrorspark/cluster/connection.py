@@ -8,6 +8,8 @@ Called by ``cluster_client``; nobody else opens sockets.
 from __future__ import annotations
 
 import asyncio
+import math
+import random
 import socket
 import ssl
 import struct
@@ -26,6 +28,12 @@ __all__ = ["Connection"]
 ANSWER_BYTES_MAX = 512 * 1024 * 1024
 """A length beyond this is not a Kafka answer (an HTTP server's first bytes read as 1.2 GB)."""
 SOCKET_BUFFER_BYTES = 4 * 1024 * 1024
+LOGIN_AGAIN_AFTER = (0.7, 0.8)
+"""Of a session's life. What was sent before must be read by the broker before the session ends, too: requests stand in line
+behind a long poll."""
+LOGIN_PERIOD_S_MIN = 1.1
+"""Brokers hear a login again once a second at most."""
+LOGIN_TIMEOUT_S = 10.0
 SEND_BUFFERS_MAX = 64
 """Buffers given to one sendmsg call (the kernel allows 1024)."""
 
@@ -53,7 +61,9 @@ class Connection:
 
     def __init__(self, sock: socket.socket, address: str, client_id: str) -> None:
         self.address = address
+        self._host, self._port = "", 0
         self.versions: dict[int, tuple[int, int]] = {}
+        self._answers = False  # whether one has come since the versions are known
         self.throttled_until = 0.0
         self._sock = sock
         self._tls = isinstance(sock, ssl.SSLSocket)
@@ -69,6 +79,10 @@ class Connection:
         self._answer: PooledBuffer | None = None
         self._unread = self._head
         self._writer_registered = False
+        self._security: Security | None = None
+        self._login_again_at = self._session_ends_at = math.inf  # by the loop's clock
+        self._logging_in: asyncio.Task[None] | None = None
+        self._held: list[tuple[list[memoryview], int, Asker]] | None = None
         self.closed: ClusterError | None = None
         self.loop.add_reader(sock.fileno(), self._on_readable)
 
@@ -77,27 +91,58 @@ class Connection:
         """Connect, shake hands, learn the broker's versions, log in. Raises Unreachable or AuthenticationFailed."""
         address = f"{host}:{port}"
         loop = asyncio.get_running_loop()
-        try:
-            sock = await loop.run_in_executor(None, _connect, host, port, security, timeout_s)
-        except ssl.SSLError as error:
-            raise Unreachable(
-                f"{address}: the TLS handshake failed ({error.reason or error}); is this a TLS listener, and is the "
-                "truststore right?",
-                address=address,
-            ) from error
-        except OSError as error:
-            raise Unreachable(
-                f"{address}: cannot connect ({error.strerror or error}); check bootstrap.servers and the broker",
-                address=address,
-            ) from error
-        connection = cls(sock, address, client_id)
+        connection = cls(
+            await loop.run_in_executor(None, _connect, host, port, security, timeout_s), address, client_id
+        )
+        connection._security, connection._host, connection._port = security, host, port
         try:
             await connection._negotiate(timeout_s)
-            await security.authenticate(connection, timeout_s)
-        except BaseException:
+            if (login := await security.begin_login(host)) is not None:
+                connection._keep_session(await security.log_in(connection, login, timeout_s))
+        except BaseException as error:
             connection.close()
+            is_refused = isinstance(error, Unreachable) and not isinstance(error.__cause__, RequestTimedOut)
+            if is_refused and not connection.versions:
+                # It hung up before its first answer: that has a reason which can be found out.
+                reason = await loop.run_in_executor(None, security.explain_silence, host, port)
+                if reason is not None:
+                    raise reason from error
             raise
         return connection
+
+    # -- the session of a login (KIP-368) -----------------------------------------------------------------------------
+
+    def _keep_session(self, lasts_s: float) -> None:
+        """Before its end we log in again, on the same connection, at the next request; not all connections at once."""
+        now = self.loop.time()
+        self._session_ends_at = now + lasts_s if lasts_s > 0 else math.inf
+        self._login_again_at = now + max(lasts_s * random.uniform(*LOGIN_AGAIN_AFTER), LOGIN_PERIOD_S_MIN)
+
+    def _mind_session(self) -> None:
+        """Once it has ended, a broker closes the connection at any request but a login's."""
+        now = self.loop.time()
+        if now >= min(self._login_again_at, self._session_ends_at) and self._logging_in is None:
+            assert self._security is not None
+            self._logging_in = asyncio.ensure_future(self._log_in_again(self._security))
+        if now >= self._session_ends_at and self._held is None:
+            self._held = []
+
+    async def _log_in_again(self, security: Security) -> None:
+        """Requests that come meanwhile are held back: between its two messages a broker takes no other."""
+        try:
+            await asyncio.sleep(self._login_again_at - self.loop.time())
+            login = await security.begin_login(self._host, again=True)
+            assert login is not None
+            self._held = self._held if self._held is not None else []
+            self._keep_session(await security.log_in(self, login, LOGIN_TIMEOUT_S, again=True))
+        except ClusterError as error:
+            self.close(error)
+        except Exception as error:  # noqa: BLE001  (a library's; whoever waits for an answer is told)
+            text = f"{self.address}: logging in again failed ({error!r})"
+            self.close(Unreachable(text, address=self.address))
+        held, self._held, self._logging_in = self._held or [], None, None
+        for parts, correlation, asker in held:
+            self._send(parts, correlation, asker)
 
     @property
     def peer_certificate(self) -> bytes | None:
@@ -130,13 +175,16 @@ class Connection:
             )
         return best
 
-    async def request(self, message: Any, response_class: Any, version: int, timeout_s: float) -> Any:
-        """One schema message and its decoded answer."""
+    async def request(
+        self, message: Any, response_class: Any, version: int, timeout_s: float, *, ahead: bool = False
+    ) -> Any:
+        """One schema message and its decoded answer. ``ahead``: a login's, which goes before what is held back."""
         message.API_VERSION = version
         self._correlation += 1
         message.with_header(correlation_id=self._correlation, client_id=self._client_name)
         future: asyncio.Future[PooledBuffer] = self.loop.create_future()
-        self._enqueue([memoryview(message.encode(header=True, framed=True))], self._correlation, future)
+        send = self._send if ahead else self._enqueue
+        send([memoryview(message.encode(header=True, framed=True))], self._correlation, future)
         answer = await self._await(future, message.name, timeout_s)
         return response_class.decode(answer.view, version=version, header=True)
 
@@ -187,8 +235,17 @@ class Connection:
         except (ValueError, struct.error, IndexError, TypeError) as error:
             raise Unreachable(f"{self.address}: that is not a Kafka broker", address=self.address) from error
         self.versions = {entry.api_key: (entry.min_version, entry.max_version) for entry in answer.api_keys}
+        self._answers = False
 
     def _enqueue(self, parts: list[memoryview], correlation: int, asker: Asker) -> None:
+        if self._session_ends_at != math.inf:
+            self._mind_session()
+        if self._held is not None:
+            self._held.append((parts, correlation, asker))
+        else:
+            self._send(parts, correlation, asker)
+
+    def _send(self, parts: list[memoryview], correlation: int, asker: Asker) -> None:
         if self.closed is not None:
             asker.set_exception(self.closed)
             return
@@ -291,15 +348,24 @@ class Connection:
             )
             return
         _, asker = self._waiting.popleft()
+        self._answers = True
         if asker.done():
             answer.release()
         else:
             asker.set_result(answer)
 
-    def _lost(self, error: OSError | None) -> Unreachable:
+    def _lost(self, error: OSError | None) -> ClusterError:
+        if self._security is not None and (found := self._security.explain_loss(error, self._host, self._port)):
+            return found
         why = f"connection lost ({error.strerror or error})" if error else "the broker closed the connection"
-        if not self.versions:
+        if not self.versions and self._tls:
+            why += (
+                "; if it wants a client certificate: is ours given (ssl.keystore.*), and does the broker trust its CA?"
+            )
+        elif not self.versions:
             why += "; is this a Kafka listener, and does security.protocol fit it?"
+        elif not self._answers:
+            why += " after the first request; does that listener want a login (security.protocol=SASL_…)?"
         return Unreachable(f"{self.address}: {why}", address=self.address)
 
     def close(self, error: ClusterError | None = None) -> None:
@@ -307,12 +373,15 @@ class Connection:
         if self.closed is not None:
             return
         self.closed = error or Unreachable(f"{self.address}: connection closed", address=self.address)
+        if self._logging_in is not None and self._logging_in is not asyncio.current_task(self.loop):
+            self._logging_in.cancel()
         self.loop.remove_reader(self._sock.fileno())
         self.loop.remove_writer(self._sock.fileno())
         self._sock.close()
         self._outgoing.clear()
-        waiting, self._waiting = self._waiting, deque()
-        for _, asker in waiting:
+        waiting, self._waiting = [asker for _, asker in self._waiting], deque()
+        held, self._held = self._held or [], None
+        for asker in [*waiting, *(asker for _, _, asker in held)]:
             if not asker.done():
                 asker.set_exception(self.closed)
                 if isinstance(asker, asyncio.Future):
@@ -320,7 +389,11 @@ class Connection:
 
 
 def _connect(host: str, port: int, security: Security, timeout_s: float) -> socket.socket:
-    sock = socket.create_connection((host, port), timeout=timeout_s)
+    """In a thread: looking up the name, the handshake and the search for a failure's reason block."""
+    try:
+        sock = socket.create_connection((host, port), timeout=timeout_s)
+    except OSError as error:
+        raise security.explain(error, host, port) from error
     try:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -329,6 +402,8 @@ def _connect(host: str, port: int, security: Security, timeout_s: float) -> sock
         wrapped = security.wrap(sock, host)
         wrapped.setblocking(False)
         return wrapped
-    except BaseException:
+    except BaseException as error:
         sock.close()
+        if isinstance(error, OSError):
+            raise security.explain(error, host, port) from error
         raise

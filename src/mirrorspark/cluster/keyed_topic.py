@@ -118,7 +118,8 @@ class KeyedTopic:
             if code == 0:
                 return base_offset
             if not is_retriable(code) or deadline.passed:
-                raise broker_error(code, "Produce", str(at), topic=at.topic, partition=at.partition)
+                about = f"{at} on cluster {client.alias}"
+                raise broker_error(code, "Produce", about, topic=at.topic, partition=at.partition)
             await asyncio.sleep(RETRY_PAUSE_S)
             if is_stale_metadata(code):
                 client.topics.pop(at.topic, None)

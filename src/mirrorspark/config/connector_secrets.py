@@ -1,6 +1,7 @@
 """Secrets in a connector's configuration: hidden on the way out, kept when what was hidden comes back.
 
 ``rest`` hides, ``control.connect`` keeps. By the catalogue's types and, for keys that nobody knows, by their names.
+``sealed`` makes those of a client's properties a type of their own, before they go anywhere.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ import re
 from collections.abc import Mapping
 
 from mirrorspark.config.findings import shown
+from mirrorspark.config.forms.jaas_text import JaasText
 from mirrorspark.config.forms.secret_values import REFERENCE, holds_secret
+from mirrorspark.secret import HIDDEN, Secret
 
-__all__ = ["HIDDEN", "hidden", "is_secret", "kept"]
+__all__ = ["HIDDEN", "hidden", "is_secret", "kept", "sealed"]
 
-HIDDEN = "[hidden]"
-"""What Kafka itself writes for a password."""
 _SECRET_WORD = re.compile(
     r"(?:^|[._-])(?:passw(?:or)?d|passphrase|secret|credentials?|token|api[._-]?key)$", re.IGNORECASE
 )
@@ -27,6 +28,15 @@ def is_secret(key: str) -> bool:
 def hidden(config: Mapping[str, str]) -> dict[str, str]:
     """References to a secret that lies elsewhere (``${env:X}``) stay."""
     return {key: HIDDEN if is_secret(key) and _is_plain(value) else value for key, value in config.items()}
+
+
+def sealed(client: Mapping[str, str]) -> dict[str, str]:
+    """A client's properties with its secrets as ``Secret``; those inside of a JAAS text become known as such, too."""
+    texts = (value for key, value in client.items() if key.endswith("sasl.jaas.config"))
+    for jaas in filter(None, map(JaasText.read, texts)):
+        for option in jaas.secret_options:
+            Secret(jaas.options[option])
+    return {key: Secret(value) if is_secret(key) else value for key, value in client.items()}
 
 
 def _is_plain(value: str) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mirrorspark.config.catalogue import CLIENTS, PLAIN, SECURITY_NAMES
+from mirrorspark.config.connector_secrets import sealed
 from mirrorspark.config.definition import CHECKPOINT, Definition
 from mirrorspark.config.document import Document
 from mirrorspark.config.findings import Findings
@@ -138,7 +139,8 @@ def _cluster(alias: str, side: str, levels: Levels, effective: list[Effective], 
     client = {name: found.value for name, found in origins.items() if found.value and name != "bootstrap.servers"}
     if "ssl.endpoint.identification.algorithm" in origins:  # empty means something
         client["ssl.endpoint.identification.algorithm"] = origins["ssl.endpoint.identification.algorithm"].value or ""
-    settings = ClusterSettings(alias, _bootstrap(alias, origins.get("bootstrap.servers"), findings), client)
+    servers = _bootstrap(alias, origins.get("bootstrap.servers"), findings)
+    settings = ClusterSettings(alias, servers, sealed(client))
     timeout = levels.consumer("request.timeout.ms") if side == "source" else levels.plain(PLAIN["request.timeout.ms"])
     effective.append(timeout)
     if timeout.entry is not None and (timeout.value or "").strip().isdigit():

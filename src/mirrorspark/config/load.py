@@ -28,10 +28,11 @@ from mirrorspark.config.levels import Effective, Levels
 from mirrorspark.config.metrics_settings import metrics_settings
 from mirrorspark.config.properties_syntax import repeats
 from mirrorspark.config.providers import resolve
+from mirrorspark.config.rest_settings import rest_settings
 from mirrorspark.config.target_aliases import check_target_aliases
 from mirrorspark.errors import SettingsError
 from mirrorspark.names import Flow
-from mirrorspark.settings import FlowSettings, MetricsSettings
+from mirrorspark.settings import FlowSettings, MetricsSettings, RestSettings
 
 __all__ = ["Deployment", "deployment_of", "load_deployment", "parse_deployment", "working_flows"]
 
@@ -54,6 +55,9 @@ class Deployment:
     """Flows left out since something at their own level is wrong; only where that was asked for (``apart``)."""
 
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
+    rest: RestSettings = field(default_factory=RestSettings)
+    document: Document = field(default_factory=Document)
+    """All of it as it stands in the file, before config providers were asked."""
 
     @property
     def warnings(self) -> list[str]:
@@ -123,11 +127,14 @@ def deployment_of(
             check_clusters(one, findings)
     _check_any(here, aliases, findings)
     metrics = metrics_settings(document, findings)
+    rest = rest_settings(document, findings)
     refused = take_flow_faults(list(built.values()), here, findings) if apart else {}
     findings.raise_if_any()
     deployment = _deployment([one for one in here if one.settings.flow not in refused], findings)
     deployment.refused = refused
     deployment.metrics = metrics
+    deployment.rest = rest
+    deployment.document = raw
     return deployment
 
 
@@ -206,5 +213,5 @@ def _deployment(here: Sequence[BuiltFlow], findings: Findings) -> Deployment:
         flows=[_as_instance(one) for one in here if one.settings.enabled],
         heartbeats_only=[one.settings for one in here if not one.settings.enabled],
         remarks=findings.remarks,
-        effective={one.settings.flow: one.effective for one in here},
+        effective={(_as_instance(one) if one.settings.enabled else one.settings).flow: one.effective for one in here},
     )

@@ -37,7 +37,7 @@ class CertificateWatch:
         if not settings.client.get("security.protocol", "").strip().upper().endswith("SSL"):
             return
         try:
-            found = await asyncio.to_thread(store_expiries, settings.client)
+            found = await asyncio.to_thread(store_expiries, settings.login)
             if (broker := earliest(client.peer_certificates)) is not None:
                 found["broker"] = broker
         except Exception as error:  # noqa: BLE001  (told, and tried again; a flow must not end because of it)

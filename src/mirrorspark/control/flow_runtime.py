@@ -92,6 +92,8 @@ async def reach_cluster(client: ClusterClient, timeout_s: float = BOOT_TIMEOUT_S
     try:
         await client.start(timeout_s)
     except ClusterError as error:
+        if "key" in error.facts:
+            raise  # TLS and logins have keys of their own
         raise type(error)(f"{client.alias}.bootstrap.servers: {error.message}", **error.facts) from error
 
 

@@ -192,6 +192,15 @@ class FlowSet:
         """Of all pairs, also of those that only beat and of those that could not be begun."""
         return [*(member.status for member in self._members.values()), *self._refused]
 
+    @property
+    def pairs(self) -> list[tuple[Flow, FlowSettings | None, FlowStatus]]:
+        """All of them, in the file's order; no settings for those that could not be begun."""
+        refused = zip(self.refused, self._refused, strict=True)
+        return [
+            *((flow, member.settings, member.status) for flow, member in self._members.items()),
+            *((flow, None, status) for flow, status in refused),
+        ]
+
     def life_of(self, flow: Flow) -> FlowLife | None:
         """None for a pair that only beats, and for one that is not here."""
         member = self._members.get(flow)

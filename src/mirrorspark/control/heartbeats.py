@@ -81,6 +81,7 @@ class HeartbeatJob:
         batch = encode_batch([Record(0, now_ms, beat.key, beat.value)])
         await topic.append_batch(0, batch, Deadline(APPEND_TIMEOUT_S))
         self._status.heartbeat_sent_at = self._status.clock()
+        self._status.heartbeats_sent += 1
         self._status.clear(EMITTING_HEARTBEATS)
 
     def _tell(self, error: Exception) -> None:

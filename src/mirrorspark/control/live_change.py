@@ -22,6 +22,7 @@ DRIVER_SETTINGS = (
     *("topic_sync", "heartbeats"),
     *("group_sync.groups", "group_sync.groups_exclude", "group_sync.refresh_enabled", "group_sync.refresh_interval_s"),
     *("group_sync.checkpoints_enabled", "group_sync.checkpoints_interval_s"),
+    "group_sync.checkpoints_replication_factor",
     *("group_sync.offsets_enabled", "group_sync.offsets_interval_s"),
     *("policies.on_source_topic_deleted", "limits.topic_deletions_max"),
 )

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -14,9 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 from mirrorspark.events import Event
+from mirrorspark.log_lines import fields_of, is_json, say
 from mirrorspark.observe.flow_status import FlowStatus
 
-__all__ = ["LiveView", "complain", "latency_text", "summary_line"]
+__all__ = ["LiveView", "complain", "last_words", "latency_text", "summary_line"]
 
 log = logging.getLogger("mirrorspark")
 
@@ -32,9 +34,20 @@ HOUR_MS = 3_600_000
 
 
 def complain(text: str) -> None:
-    """One line on stderr. A terminal that has hung up is no reason to end."""
+    """One line on stderr, which may begin with an error's code. A terminal that has hung up is no reason to end."""
+    first, _, _ = text.partition(":")
+    say(text, code=first if first.isupper() else "complaint", level="WARNING")
+
+
+def last_words(lines: Sequence[str]) -> None:
+    """On stdout, when all is over."""
     with suppress(OSError):
-        sys.stderr.write(f"mirrorspark: {text}\n")
+        for line in lines:
+            if is_json():
+                say(line.strip(), code="flow.report", stream=sys.stdout)
+            else:
+                sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
 
 
 class LiveView:
@@ -43,7 +56,7 @@ class LiveView:
     def __init__(self, statuses: Sequence[FlowStatus], *, terminal: bool | None = None) -> None:
         self._statuses = statuses
         self._console = Console(stderr=False)
-        is_terminal = sys.stdout.isatty() if terminal is None else terminal
+        is_terminal = (sys.stdout.isatty() if terminal is None else terminal) and not is_json()
         self._live = Live(console=self._console, refresh_per_second=4, transient=False) if is_terminal else None
         self._next_line = 0.0
         self._verdicts: dict[str, str] = {}
@@ -69,15 +82,17 @@ class LiveView:
             self._next_line = time.monotonic() + LINE_INTERVAL_S
             for status in self._statuses:
                 self._verdicts[status.flow] = status.verdict
-                self._line(summary_line(status))
+                self._line(summary_line(status), code="flow.status", **_figures(status))
 
     def event(self, flow: str, event: Event) -> None:
         with suppress(OSError):
-            self._line(f"{flow} EVENT {event}")
+            self._line(f"{flow} EVENT {event}", flow=flow, **fields_of(event))
 
-    def _line(self, text: str) -> None:
+    def _line(self, text: str, *, code: str, **facts: Any) -> None:
         stamp = time.strftime("%H:%M:%S")
-        if self._live:
+        if is_json():
+            say(text, code=code, stream=sys.stdout, **facts)
+        elif self._live:
             self._console.print(f"{stamp} {text}", markup=False, highlight=False)
         else:
             sys.stdout.write(f"{stamp} {text}\n")
@@ -112,6 +127,23 @@ class LiveView:
             for text in status.notices[:NOTICES_SHOWN_MAX]
         ]
         return Group(flows, *notes)
+
+
+def _figures(status: FlowStatus) -> dict[str, Any]:
+    """Of a line about a flow, for machines."""
+    records_s, bytes_s = status.rates
+    return {
+        "flow": status.flow,
+        "state": status.verdict,
+        "lanes": len(status.lanes),
+        "lanes_expected": status.lanes_expected,
+        "partitions": status.partition_count,
+        "records": status.records,
+        "records_per_s": round(records_s, 1),
+        "bytes_per_s": round(bytes_s, 1),
+        "lag_records": status.lag_records,
+        "latency_ms": status.latency_ms,
+    }
 
 
 def lanes_text(status: FlowStatus) -> str:

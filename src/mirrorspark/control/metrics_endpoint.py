@@ -11,13 +11,14 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from wsgiref.simple_server import WSGIServer
 
-from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest, start_http_server
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
 from mirrorspark.errors import SettingsError
 from mirrorspark.observe.flow_collector import FlowCollector
 from mirrorspark.observe.flow_status import FlowStatus
+from mirrorspark.observe.jvm_figures import JvmFigures
 from mirrorspark.observe.sheet import Sheet
 from mirrorspark.settings import MetricsSettings
 
@@ -48,9 +49,15 @@ class _InLoop(Collector):
 class MetricsEndpoint:
     """``open`` and ``close`` inside the event loop."""
 
-    def __init__(self, settings: MetricsSettings, statuses: Callable[[], Iterable[FlowStatus]]) -> None:
+    def __init__(
+        self,
+        settings: MetricsSettings,
+        statuses: Callable[[], Iterable[FlowStatus]],
+        jvm: Callable[[], JvmFigures | None] = lambda: None,
+    ) -> None:
+        """``jvm``: what Spark's JVM says of itself (``jvm_watch``)."""
         self._settings = settings
-        self._collector = FlowCollector(statuses, settings)
+        self._collector = FlowCollector(statuses, settings, jvm)
         self._server: WSGIServer | None = None
         self._thread: threading.Thread | None = None
 
@@ -59,16 +66,23 @@ class MetricsEndpoint:
         if self._settings.listener is None:
             return
         host, port = self._settings.listener
-        registry = CollectorRegistry()
-        registry.register(_InLoop(self._collector, asyncio.get_running_loop()))
-        ProcessCollector(registry=registry)
         try:
-            self._server, self._thread = start_http_server(port, host, registry)
+            self._server, self._thread = start_http_server(port, host, self._registry())
         except OSError as error:
             raise SettingsError(
                 f"metrics.listener = {host}:{port}: {error.strerror or error}; give another address, there or by --metrics",
                 key="metrics.listener",
             ) from error
+
+    def _registry(self) -> CollectorRegistry:
+        registry = CollectorRegistry()
+        registry.register(_InLoop(self._collector, asyncio.get_running_loop()))
+        ProcessCollector(registry=registry)
+        return registry
+
+    async def text(self) -> bytes:
+        """The same answer for a server in the driver's own loop (``rest``), whether or not there is an address."""
+        return await asyncio.to_thread(generate_latest, self._registry())
 
     @property
     def port(self) -> int | None:

@@ -44,9 +44,10 @@ class Reload:
         refuse: Callable[[Mapping[Flow, SettingsError]], None],
         show: Callable[[str], None],
         is_watched: bool,
+        take: Callable[[Deployment], None] = lambda deployment: None,
     ) -> None:
-        """``running`` is what the process was started with. ``refuse`` is told which flows a good edit leaves out as wrong,
-        ``show`` why an edit was refused as a whole, "" for a good one."""
+        """``running`` is what the process was started with; ``take`` is given each good edit. ``refuse`` is told which flows
+        a good edit leaves out as wrong, ``show`` why an edit was refused as a whole, "" for a good one."""
         self._running = all_pairs(running)
         self._remarks = set(running.remarks)
         self._load = load
@@ -56,6 +57,7 @@ class Reload:
         self._show = show
         self._refused = frozenset(running.refused)
         self._is_watched = is_watched
+        self._take = take
 
     async def run(self, asked: asyncio.Event) -> None:
         """Until cancelled. ``asked`` is set by SIGHUP."""
@@ -94,6 +96,7 @@ class Reload:
         self._show("")
         self._refuse_flows(deployment.refused)
         self._running, self._refused = pairs, frozenset(deployment.refused)
+        self._take(deployment)
         if changes:
             for text in changes.texts:
                 complain(f"edit: {text}")

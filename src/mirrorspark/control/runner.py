@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mirrorspark.config.load import Deployment
 from mirrorspark.control.ending import end_tasks
 from mirrorspark.control.flow_set import FlowSet
+from mirrorspark.control.jvm_watch import JvmWatch
 from mirrorspark.control.live_change import Changes
-from mirrorspark.control.live_view import LiveView, complain
+from mirrorspark.control.live_view import LiveView, complain, last_words
 from mirrorspark.control.metrics_endpoint import MetricsEndpoint
 from mirrorspark.control.process_signals import ProcessSignals
 from mirrorspark.control.reload import Reload, all_pairs
@@ -28,6 +29,10 @@ from mirrorspark.control.spark_for_flows import SparkForFlows
 from mirrorspark.control.watch import FileWatch
 from mirrorspark.errors import Fenced, SettingsError
 from mirrorspark.events import Event
+from mirrorspark.names import Flow
+
+if TYPE_CHECKING:
+    from mirrorspark.control.rest_endpoint import RestEndpoint
 
 __all__ = ["EXIT_FAILED", "EXIT_FENCED", "EXIT_OK", "EXIT_SETTINGS", "EXIT_SPARK_LOST", "Edits", "run_deployment"]
 
@@ -46,6 +51,7 @@ class Edits:
     """How the file is read again. Made before it is read for the first time, so that no edit is missed."""
 
     def __init__(self, files: Sequence[Path], load: Callable[[], Deployment], *, is_watched: bool) -> None:
+        self.name = ", ".join(str(file) for file in files)
         self.files = FileWatch(files)
         self.load = load
         self.is_watched = is_watched
@@ -65,16 +71,22 @@ def run_deployment(
 async def _run(deployment: Deployment, spark: SparkForFlows, edits: Edits | None) -> int:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS_MAX, "mirrorspark"))
     run = _Run(deployment, spark, edits)
-    metrics = MetricsEndpoint(deployment.metrics, lambda: run.flows.statuses)
+    jvm = JvmWatch(lambda: spark.session)
+    metrics = MetricsEndpoint(deployment.metrics, lambda: run.flows.statuses, lambda: jvm.figures)
     try:
         metrics.open()
+        rest = await run.open_rest(metrics.text)
     except SettingsError as error:
         complain(f"{error.code}: {error}")
+        await metrics.close()
         return EXIT_SETTINGS
+    if metrics.port is not None or rest is not None:
+        jvm.start()
     try:
-        await run.until_stopped()
+        await run.until_stopped(rest.close if rest is not None else None)
     finally:
         await metrics.close()
+        jvm.close()
         await spark.close(run.flows.spark_lost)
     run.report()
     return run.exit_code()
@@ -83,6 +95,7 @@ async def _run(deployment: Deployment, spark: SparkForFlows, edits: Edits | None
 class _Run:
     def __init__(self, deployment: Deployment, spark: SparkForFlows, edits: Edits | None) -> None:
         self._deployment = deployment
+        self._edits = edits
         self._spark = spark
         self._signals = ProcessSignals()
         self.flows = FlowSet(spark, on_event=self._show_event, on_spark_lost=self._signals.stop.set)
@@ -95,11 +108,32 @@ class _Run:
             refuse=self.flows.refuse,
             show=self.flows.show_edit,
             is_watched=edits.is_watched,
+            take=self._take,
         )
+        self._changing = asyncio.Lock()
+        self._restarts: set[asyncio.Task[None]] = set()
+
+    async def open_rest(self, metrics: Callable[[], Awaitable[bytes]]) -> RestEndpoint | None:
+        """None where no address is given. Raises SettingsError."""
+        if not self._deployment.rest.listeners:
+            return None
+        from mirrorspark.control.rest_endpoint import RestEndpoint  # here: FastAPI takes a second to load
+
+        file = self._edits.name if self._edits is not None else "the file"
+        endpoint = RestEndpoint(
+            self._deployment.rest,
+            file,
+            self.flows,
+            lambda: self._deployment,
+            restart=self._restart,
+            metrics=metrics,
+        )
+        await endpoint.open()
+        return endpoint
 
     # -- life -------------------------------------------------------------------------------------------------------
 
-    async def until_stopped(self) -> None:
+    async def until_stopped(self, close_rest: Callable[[], Awaitable[None]] | None = None) -> None:
         """Or until no flow is left that could go on."""
         self.flows.refuse(self._deployment.refused)
         for settings in all_pairs(self._deployment):
@@ -112,7 +146,9 @@ class _Run:
                     async with asyncio.timeout(VIEW_INTERVAL_S):
                         await self._signals.stop.wait()
         finally:
-            await end_tasks([editing] if editing else [])
+            if close_rest is not None:
+                await close_rest()
+            await end_tasks([*([editing] if editing else []), *self._restarts])
             await self.flows.stop()
             self._show()
             if self._view is not None:
@@ -127,7 +163,25 @@ class _Run:
     async def _apply(self, changes: Changes) -> None:
         if changes.added or changes.restarted:
             self._signals.hear_reload(False)  # the first flow of all may start Spark
-        await self.flows.apply(changes)
+        async with self._changing:
+            await self.flows.apply(changes)
+
+    def _take(self, deployment: Deployment) -> None:
+        """What REST shows from now on. Addresses stay as they are until the next start."""
+        self._deployment = deployment
+
+    def _restart(self, flow: Flow) -> None:
+        """Asked for by REST: drain this flow and start it anew, after whatever an edit is changing."""
+
+        async def restart() -> None:
+            async with self._changing:
+                life = self.flows.life_of(flow)
+                if life is not None:
+                    await self.flows.apply(Changes(restarted=(life.settings,)))
+
+        task = asyncio.ensure_future(restart())
+        self._restarts.add(task)
+        task.add_done_callback(self._restarts.discard)
 
     # -- what a person sees -----------------------------------------------------------------------------------------
 
@@ -165,6 +219,4 @@ class _Run:
                 f"lag {status.lag_records}, {len(status.events)} unacknowledged events"
             )
             lines += [f"  {text}" for text in status.notices]
-        with suppress(OSError):
-            sys.stdout.write("".join(f"{line}\n" for line in lines))
-            sys.stdout.flush()
+        last_words(lines)

@@ -64,6 +64,11 @@ class SparkForFlows:
         """Whether its JVM may be about to be started."""
         return self._start is not None and not self._start.is_up
 
+    @property
+    def session(self) -> Any:
+        """None while it is not up."""
+        return self._start.up if self._start is not None and self._start.is_up else None
+
     async def up(self) -> object:
         """Raises SparkLost."""
         assert self._start is not None

@@ -46,8 +46,13 @@ class ClusterOfBrokers:
         heap_mb: int = HEAP_MB,
         jvm_flags: Sequence[str] = (),
         client: Mapping[str, Any] | None = None,
+        listeners: Mapping[str, str] | None = None,
+        java_properties: Mapping[str, str] | None = None,
     ) -> None:
         """``settings`` are server properties over ours, for every broker; ``client`` what a client needs to log in.
+
+        ``listeners`` stand beside the plain one on each broker: name to security protocol (``secured_cluster``).
+        ``java_properties`` are of the process (``-D``).
 
         ``jvm_flags`` stand in place of those that make the start quick. G1 is named since Kafka's scripts name it; a
         small machine would choose the serial collector.
@@ -61,14 +66,21 @@ class ClusterOfBrokers:
         self.folder = (folder or Path(tempfile.gettempdir()) / f"mirrorspark-{name}-{token_hex(6)}").absolute()
         self._client = dict(client or {})
         self._ports = list(ports) if ports is not None else [_free_port() for _ in range(brokers)]
+        self._listeners = dict(listeners or {})
+        self._listener_ports = {name: [_free_port() for _ in self._ports] for name in self._listeners}
         self._controller_ports = [_free_port() for _ in range(3 if brokers >= 3 else 1)]
         self.cluster_id = _cluster_id_in(self.folder) or new_kafka_id()
         flags = [f"-Xmx{heap_mb}m", f"-Xms{min(heap_mb, 256)}m", "-XX:+UseG1GC", *(jvm_flags or _quick_start_flags())]
+        flags += [f"-D{key}={value}" for key, value in (java_properties or {}).items()]
         self.brokers = [self._broker(node_id, settings or {}, flags) for node_id in range(1, brokers + 1)]
 
     @property
     def bootstrap(self) -> str:
         return ",".join(broker.bootstrap for broker in self.brokers)
+
+    def bootstrap_of(self, listener: str) -> str:
+        """Addresses of one of the ``listeners``."""
+        return ",".join(f"127.0.0.1:{port}" for port in self._listener_ports[listener])
 
     def broker(self, node_id: int) -> Broker:
         """By its node id, from 1 on."""
@@ -138,8 +150,9 @@ class ClusterOfBrokers:
     def _identity(self, node_id: int) -> dict[str, str]:
         """Who a node is, where it listens, and who the controllers are."""
         is_controller = node_id <= len(self._controller_ports)
-        client = f"CLIENT://127.0.0.1:{self._ports[node_id - 1]}"
-        listeners = [client]
+        ports = {"CLIENT": self._ports, **self._listener_ports}
+        clients = [f"{name}://127.0.0.1:{given[node_id - 1]}" for name, given in ports.items()]
+        listeners = list(clients)
         if is_controller:
             listeners.append(f"CONTROLLER://127.0.0.1:{self._controller_ports[node_id - 1]}")
         voters = (f"{number}@127.0.0.1:{port}" for number, port in enumerate(self._controller_ports, start=1))
@@ -147,8 +160,11 @@ class ClusterOfBrokers:
             "process.roles": "broker,controller" if is_controller else "broker",
             "node.id": str(node_id),
             "listeners": ",".join(listeners),
-            "advertised.listeners": client,
-            "listener.security.protocol.map": "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "advertised.listeners": ",".join(clients),
+            "listener.security.protocol.map": ",".join(
+                f"{name}:{protocol}"
+                for name, protocol in {"CLIENT": "PLAINTEXT", "CONTROLLER": "PLAINTEXT", **self._listeners}.items()
+            ),
             "inter.broker.listener.name": "CLIENT",
             "controller.listener.names": "CONTROLLER",
             "controller.quorum.voters": ",".join(voters),

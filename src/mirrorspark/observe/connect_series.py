@@ -11,7 +11,7 @@ from mirrorspark.events import Event, EventKind
 from mirrorspark.names import Flow, TopicPartition
 from mirrorspark.observe.flow_status import LANE_SILENT_S, FlowStatus
 from mirrorspark.observe.lane_totals import LaneTotals
-from mirrorspark.observe.metric_catalogue.connect import SOURCE_CONNECTOR, TASK_STATES
+from mirrorspark.observe.metric_catalogue.connect import OLDER_CONNECTORS, TASK_STATES
 from mirrorspark.observe.partition_figures import PartitionFigures
 from mirrorspark.observe.sheet import Sheet
 
@@ -29,12 +29,13 @@ RECORD_TROUBLES = frozenset(
         EventKind.TARGET_TRUNCATED,
     }
 )
+_WORKERS = ("kafka_connect_worker_", "kafka_connect_connect_worker_metrics_")
 _TASK = "kafka_connect_connector_task_"
 _SOURCE_TASK = "kafka_connect_source_task_"
 _ERROR = "kafka_connect_task_error_"
-_OLDER_TASK = f"connect_connector_task_metrics_{SOURCE_CONNECTOR}_"
-_OLDER_SOURCE_TASK = f"connect_source_task_metrics_{SOURCE_CONNECTOR}_"
-_OLDER_ERROR = f"connect_task_error_metrics_{SOURCE_CONNECTOR}_"
+_OLDER_TASK = f"connect_connector_task_metrics_{OLDER_CONNECTORS['Source']}_"
+_OLDER_SOURCE_TASK = f"connect_source_task_metrics_{OLDER_CONNECTORS['Source']}_"
+_OLDER_ERROR = f"connect_task_error_metrics_{OLDER_CONNECTORS['Source']}_"
 
 
 @dataclass(frozen=True)
@@ -79,15 +80,20 @@ def put_connect(sheet: Sheet, parts: list[FlowPart]) -> None:
         _put_flow(sheet, part)
         for task in range(part.status.lanes_expected if "Source" in part.kinds else 0):
             _put_task(sheet, part, task)
-        _put_lag(sheet, part)
+        _put_jobs(sheet, part)
+        _put_partitions(sheet, part)
     _put_worker(sheet, parts)
 
 
 def _put_flow(sheet: Sheet, part: FlowPart) -> None:
     kinds = part.kinds
     client = f'"{part.flow}"'
-    sheet.put("kafka_connect_coordinator_assigned_connectors", len(kinds), client)
-    sheet.put("kafka_connect_coordinator_assigned_tasks", sum(map(len, kinds.values())), client)
+    for prefix, name in (
+        ("kafka_connect_coordinator", client),
+        ("kafka_connect_connect_coordinator_metrics", part.flow),
+    ):
+        sheet.put(f"{prefix}_assigned_connectors", len(kinds), name)
+        sheet.put(f"{prefix}_assigned_tasks", sum(map(len, kinds.values())), name)
     for kind, states in kinds.items():
         connector = part.connector(kind)
         for task, state in enumerate(states):
@@ -95,8 +101,8 @@ def _put_flow(sheet: Sheet, part: FlowPart) -> None:
         for state in TASK_STATES:
             count = len(states) if state == "total" else states.count(state)
             sheet.put(f"kafka_connect_worker_connector_{state}_task_count", count, connector)
-            if kind == "Source" and state != "restarting":
-                sheet.put(f"connect_worker_metrics_{SOURCE_CONNECTOR}_connector_{state}_task_count", count)
+            if state != "restarting":
+                sheet.put(f"connect_worker_metrics_{OLDER_CONNECTORS[kind]}_connector_{state}_task_count", count)
 
 
 def _put_task(sheet: Sheet, part: FlowPart, task: int) -> None:
@@ -124,6 +130,8 @@ def _put_task(sheet: Sheet, part: FlowPart, task: int) -> None:
     for name, value in (figures | older).items():
         sheet.put(f"{_OLDER_TASK}{name}", value, task)
     sheet.put(f"{_TASK}pause_ratio", float(state == "paused"), connector, task)
+    commit_ms = figures["offset_commit_avg_time_ms"]
+    sheet.put("kafka_connect_connector_task_metrics_offset_commit_avg_time_ms", commit_ms, connector.strip('"'), task)
     active = held * records / size if size else 0.0
     for name, value in (
         ("source_record_poll_total", records),
@@ -138,10 +146,15 @@ def _put_task(sheet: Sheet, part: FlowPart, task: int) -> None:
 
 def _put_clients(sheet: Sheet, part: FlowPart, task: int, size: int, held: int) -> None:
     producer = f'"connector-producer-{part.flow}.MirrorSourceConnector-{task}"'
-    sheet.put("kafka_consumer_incoming_byte_total", size, _consumer(part, task))
+    consumer = _consumer(part, task)
+    sheet.put("kafka_consumer_incoming_byte_total", size, consumer)
     sheet.put("kafka_producer_outgoing_byte_total", size, producer)
-    room = part.status.lane_memory_bytes_max
-    sheet.put("kafka_producer_buffer_available_bytes", max(0, room - held) if room else None, producer)
+    sheet.put("kafka_consumer_consumer_metrics_incoming_byte", size, consumer.strip('"'))
+    sheet.put("kafka_producer_producer_metrics_outgoing_byte", size, producer.strip('"'))
+    memory = part.status.lane_memory_bytes_max
+    room = max(0, memory - held) if memory else None
+    sheet.put("kafka_producer_buffer_available_bytes", room, producer)
+    sheet.put("kafka_producer_producer_metrics_buffer_available_bytes", room, producer.strip('"'))
 
 
 def _consumer(part: FlowPart, task: int | None) -> str:
@@ -180,28 +193,73 @@ def _is_about(status: FlowStatus, event: Event, at: TopicPartition) -> bool:
     return event.partition == at.partition and event.topic in (at.topic, status.sources.get(at, at).topic)
 
 
-def _put_lag(sheet: Sheet, part: FlowPart) -> None:
+def _put_jobs(sheet: Sheet, part: FlowPart) -> None:
+    """Checkpoints and heartbeats are jobs of the driver; older rules have tasks of theirs."""
+    status = part.status
+    written = {"Checkpoint": status.groups.get("checkpoints_written", 0), "Heartbeat": status.heartbeats_sent}
+    for kind, states in part.kinds.items():
+        if kind == "Source":
+            continue
+        name = OLDER_CONNECTORS[kind]
+        is_failed = int("failed" in states)
+        for figure in ("batch_size_avg", "batch_size_max"):
+            sheet.put(f"connect_connector_task_metrics_{name}_{figure}", NOT_MEASURED, 0)
+        for figure in ("avg_time_ms", "max_time_ms", "failure_percentage", "success_percentage"):
+            sheet.put(f"connect_connector_task_metrics_{name}_offset_commit_{figure}", NOT_MEASURED, 0)
+        sheet.put(f"connect_connector_task_metrics_{name}_running_ratio", 1 - is_failed, 0)
+        sheet.put(f"connect_source_task_metrics_{name}_source_record_active_count", 0, 0)
+        for figure in ("source_record_poll_total", "source_record_write_total"):
+            sheet.put(f"connect_source_task_metrics_{name}_{figure}", written[kind], 0)
+        for figure in ("total_record_errors", "total_record_failures"):
+            sheet.put(f"connect_task_error_metrics_{name}_{figure}", is_failed, 0)
+        sheet.put(f"connect_task_error_metrics_{name}_total_records_skipped", 0, 0)
+        sheet.put(f"connect_task_error_metrics_{name}_total_retries", NOT_MEASURED, 0)
+
+
+def _put_partitions(sheet: Sheet, part: FlowPart) -> None:
+    fetches, reported = "kafka_consumer_fetch_manager_", "kafka_consumer_consumer_fetch_manager_metrics_records_lag"
     for one in part.partitions:
         client = _consumer(part, one.lane)
-        sheet.put("kafka_consumer_fetch_manager_records_lag", one.lag_records, client, one.source_topic, one.partition)
+        sheet.put(f"{fetches}records_lag", one.lag_records, client, one.source_topic, one.partition)
+        sheet.put(reported, one.lag_records, client.strip('"'), one.source_topic, one.partition)
+        sheet.put(f"{fetches}records_consumed_total", one.records, client, one.source_topic)
+        sheet.put(f"{fetches}bytes_consumed_total", one.bytes, client, one.source_topic)
 
 
 def _put_worker(sheet: Sheet, parts: list[FlowPart]) -> None:
     connectors = sum(len(part.kinds) for part in parts)
     tasks = sum(len(states) for part in parts for states in part.kinds.values())
-    for prefix in ("kafka_connect_worker_", "kafka_connect_connect_worker_metrics_"):
+    for prefix in _WORKERS:
         sheet.put(f"{prefix}connector_count", connectors)
         sheet.put(f"{prefix}task_count", tasks)
     statuses = [part.status for part in parts]
     totals = [one for status in statuses for one in status.lane_totals.values()]
     failed_lanes = sum(event.kind == EventKind.LANE_FAILED for status in statuses for event in status.events.values())
-    starts = "kafka_connect_worker_{}_startup_{}_total"
-    sheet.put(starts.format("connector", "attempts"), connectors)
-    sheet.put(starts.format("connector", "success"), sum(len(part.kinds) for part in parts if part.status.lanes))
-    sheet.put(starts.format("connector", "failure"), sum(status.state == "failed" for status in statuses))
-    sheet.put(starts.format("task", "attempts"), sum(one.attempts for one in totals))
-    sheet.put(starts.format("task", "success"), sum(one.attempts_carried for one in totals))
-    sheet.put(starts.format("task", "failure"), failed_lanes)
+    _put_starts(
+        sheet,
+        "connector",
+        connectors,
+        success=sum(len(part.kinds) for part in parts if part.status.lanes),
+        failure=sum(status.state == "failed" for status in statuses),
+    )
+    _put_starts(
+        sheet,
+        "task",
+        sum(one.attempts for one in totals),
+        success=sum(one.attempts_carried for one in totals),
+        failure=failed_lanes,
+    )
     is_moving = any(status.generation is not None and status.lanes_missing for status in statuses)
-    sheet.put("kafka_connect_worker_rebalance_rebalancing", int(is_moving))
+    for name in ("kafka_connect_worker_rebalance", "kafka_connect_connect_worker_rebalance_metrics"):
+        sheet.put(f"{name}_rebalancing", int(is_moving))
     sheet.put("kafka_connect_worker_rebalance_epoch", max((status.generation or 0 for status in statuses), default=0))
+
+
+def _put_starts(sheet: Sheet, what: str, attempts: int, *, success: int, failure: int) -> None:
+    for prefix in _WORKERS:
+        sheet.put(f"{prefix}{what}_startup_attempts_total", attempts)
+        sheet.put(f"{prefix}{what}_startup_success_total", success)
+        sheet.put(f"{prefix}{what}_startup_failure_total", failure)
+    for outcome, count in (("success", success), ("failure", failure)):
+        share = count / attempts if attempts else 0.0
+        sheet.put(f"{_WORKERS[1]}{what}_startup_{outcome}_percentage", share)

@@ -16,6 +16,7 @@ from mirrorspark import __version__
 from mirrorspark.names import Flow
 from mirrorspark.observe.connect_series import FlowPart, put_connect
 from mirrorspark.observe.flow_status import FlowStatus
+from mirrorspark.observe.jvm_figures import JvmFigures, put_jvm
 from mirrorspark.observe.mirror_maker_series import put_mirror_maker
 from mirrorspark.observe.own_series import put_own
 from mirrorspark.observe.partition_figures import figures_of
@@ -35,9 +36,16 @@ def flow_of(text: str) -> Flow:
 
 
 class FlowCollector(Collector):
-    def __init__(self, statuses: Callable[[], Iterable[FlowStatus]], limits: MetricsSettings | None = None) -> None:
+    def __init__(
+        self,
+        statuses: Callable[[], Iterable[FlowStatus]],
+        limits: MetricsSettings | None = None,
+        jvm: Callable[[], JvmFigures | None] = lambda: None,
+    ) -> None:
+        """``jvm``: what Spark's JVM says of itself, None where there is none or it does not answer."""
         self._statuses = statuses
         self._limits = limits or MetricsSettings()
+        self._jvm = jvm
 
     def describe(self) -> list[Family]:
         """Nothing: prometheus-client would collect once just to learn the names."""
@@ -51,6 +59,8 @@ class FlowCollector(Collector):
         sheet = Sheet()
         sheet.put("mirrorspark_build_info", 1, __version__)
         put_connect(sheet, [self._put_flow(sheet, status) for status in self._statuses()])
+        if (jvm := self._jvm()) is not None:
+            put_jvm(sheet, jvm)
         return sheet
 
     def _put_flow(self, sheet: Sheet, status: FlowStatus) -> FlowPart:

@@ -109,6 +109,8 @@ class FlowStatus:
     last_append_at: float = 0.0
     heartbeat_sent_at: float | None = None
     """When the target took the pair's newest heartbeat; None if it took none yet."""
+    heartbeats_sent: int = 0
+    """How many the target took since the process began."""
     heartbeats_topic: str = ""
     """The remote topic that brings the source's heartbeats along."""
     lane_memory_bytes_max: int = 0

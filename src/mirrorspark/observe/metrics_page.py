@@ -30,10 +30,17 @@ _INTRODUCTIONS = {
     "`topic` is the topic on the target.",
     "Kafka Connect, by Strimzi's names": "A lane is a task of `MirrorSourceConnector`. Values of `connector` and `clientid` "
     "have literal double quotes, as JMX has them and Strimzi's dashboard expects them.",
+    "Kafka Connect, by the names of Strimzi's Metrics Reporter": "What its dashboard asks for, besides series "
+    "above. No quotes in the labels.",
     "MirrorMaker 2, by older rules": "By the exporter rules of guides for Kafka 2.4: no label `source`. What has the same "
     "labels is added up.",
     "Kafka Connect, by older rules": "By the same rules, with the connector in the name: tasks of one number of several "
     "flows are added up.",
+    "The JVM of Spark's driver": "By the JMX exporter's names. Not there where no Spark runs (heartbeats only), before it "
+    "has started, and while it does not answer. With a master that is not local the executors are JVMs elsewhere; Spark's "
+    "own Prometheus servlet tells of them.",
+    "The driver's own process": "The process of `mirrorspark run`. Lanes are other processes: "
+    "`mirrorspark_lane_cpu_seconds_total`.",
 }
 
 
@@ -42,11 +49,6 @@ def metrics_page() -> str:
     for title, family in FAMILIES.items():
         parts.append(f"\n## {title}\n\n{_INTRODUCTIONS[title]}\n\n")
         parts += _rows(family)
-    parts.append(
-        "\n## The driver's own process\n\nprometheus-client's `process_cpu_seconds_total`, `process_resident_memory_bytes`, "
-        "`process_virtual_memory_bytes`, `process_start_time_seconds`, `process_open_fds`, `process_max_fds`. Lanes and "
-        "Spark are other processes.\n"
-    )
     parts.append("\n## Not given\n\nSeries of MirrorMaker 2's dashboards that have no meaning here.\n\n")
     parts.append("| series | why |\n|---|---|\n")
     parts += [f"| `{one.name}` | {one.why} |\n" for one in ABSENT]

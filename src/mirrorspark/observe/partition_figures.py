@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mirrorspark.names import TopicPartition
 from mirrorspark.observe.carried_series import CarriedSeries
 from mirrorspark.observe.flow_status import FlowStatus, PartitionStatus
 
-__all__ = ["ALL", "PartitionFigures", "figures_of"]
+__all__ = ["ALL", "PartitionFigures", "figures_of", "figures_of_partition"]
 
 ALL = "all"
-"""The label ``partition`` of a topic's sum."""
+"""The label ``partition`` of a topic's sum; also the label ``topic`` of the sum of a flow that has too many topics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +42,20 @@ class PartitionFigures:
 
 
 def figures_of(status: FlowStatus, partitions_max: int) -> list[PartitionFigures]:
-    """Of each partition that was reported, or a sum for each topic if there are more than ``partitions_max``."""
-    each = [_of_partition(status, at, one) for at, one in status.partitions.items()]
+    """Of each partition that was reported; a sum for each topic if there are more than ``partitions_max``; one sum if there
+    are more topics than that. Never more than ``partitions_max``."""
+    each = [figures_of_partition(status, at, one) for at, one in status.partitions.items()]
     if len(each) <= partitions_max:
         return each
     by_topic: dict[str, list[PartitionFigures]] = {}
     for one in each:
         by_topic.setdefault(one.topic, []).append(one)
+    if len(by_topic) > partitions_max:
+        return [replace(_together(each), topic=ALL, source_topic=ALL)]
     return [_together(some) for some in by_topic.values()]
 
 
-def _of_partition(status: FlowStatus, at: TopicPartition, one: PartitionStatus) -> PartitionFigures:
+def figures_of_partition(status: FlowStatus, at: TopicPartition, one: PartitionStatus) -> PartitionFigures:
     now = status.clock()
     series = status.carried.get(at) or CarriedSeries()
     looked_end = status.source_ends.end_of(at)

@@ -22,6 +22,7 @@ from typing import IO
 
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.errors import BrokerError, Fenced
+from mirrorspark.log_lines import begin_logging
 from mirrorspark.pipeline.flow_order import FlowOrder
 from mirrorspark.pipeline.lane import BRIDGE_EPOCH, LaneRun, LaneSpec
 from mirrorspark.pipeline.troubles_that_pass import FENCED, passes
@@ -163,5 +164,5 @@ async def _outlive(driver: int) -> None:
 if __name__ == "__main__":
     for _number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(_number, signal.SIG_IGN)  # the driver is told, and tells by the plan
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    begin_logging()
     asyncio.run(_main(os.getppid()))

@@ -392,6 +392,8 @@ class LaneRun:
             await asyncio.sleep(0.5)
 
     async def _report_state(self) -> None:
+        if self._transactions is None:  # what is on the target is news, committed or not yet
+            self._books.touch(track for track in self._tracks.values() if track.uncommitted)
         await self._books.report(
             self._state,
             self._tracks,

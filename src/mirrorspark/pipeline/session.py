@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from mirrorspark.errors import LabError, SparkLost
 from mirrorspark.java_home import java_home
+from mirrorspark.log_lines import FORMAT_VARIABLE, JSON, TEXT, is_json
 from mirrorspark.pipeline.class_archive import archive_flags
 from mirrorspark.pipeline.spark_master import TASK_ATTEMPTS_MAX, is_local, with_attempts
 
@@ -86,6 +87,7 @@ def _open(master: str | None, lanes: int, folder: Path, ui: bool, app_name: str)
         .config("spark.sql.artifact.isolation.enabled", "false")
         .config("spark.driver.memory", "512m")
         .config("spark.log.level", "FATAL")
+        .config(f"spark.executorEnv.{FORMAT_VARIABLE}", JSON if is_json() else TEXT)
     )
     if local:
         builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from mirrorspark.cluster.broker_errors import ErrorCode, error_name
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.log_reader import EARLIEST, LATEST, list_offset
+from mirrorspark.cluster.missing_acl import missing_acl
 from mirrorspark.errors import MirrorError, WireError
 from mirrorspark.events import Event, EventKind
 from mirrorspark.pipeline.express import Express, Trouble
@@ -123,7 +124,7 @@ class Troubles:
             await self._topic_missing(track)
         else:
             await self._drain(track)
-            text = f"the source answers {error_name(code)} ({code})"
+            text = f"the source answers {error_name(code)} ({code}){missing_acl(code, 'Fetch')}"
             self._wait(track, EventKind.FETCH_REFUSED, text, track.fetch_next, track.fetch_next)
 
     async def _out_of_range(self, track: Track) -> None:
@@ -196,6 +197,7 @@ class Troubles:
         else:
             self._hold(track)
             text = f"the target answers {error_name(code)} ({code}) {trouble.text}".rstrip()
+            text += missing_acl(code, "Produce")
             self._wait(track, EventKind.APPEND_REFUSED, text, track.upstream_next, track.upstream_next)
 
     def _damage(self, track: Track) -> WireError | None:

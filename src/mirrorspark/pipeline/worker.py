@@ -19,6 +19,7 @@ from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.keyed_topic import KeyedTopic
 from mirrorspark.errors import MirrorError
 from mirrorspark.events import Event, EventKind
+from mirrorspark.log_lines import begin_logging
 from mirrorspark.offsets.internal_topics import status_topic
 from mirrorspark.pipeline.lane import LaneRun, LaneSpec
 from mirrorspark.pipeline.receipt import Receipt
@@ -85,7 +86,7 @@ def carry(spec: LaneSpec) -> Iterator[list[Receipt]]:
     by another; any other error is logged, told as an event and, after a pause, raised to Spark."""
     global _worker
     if _worker is None:
-        logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+        begin_logging()
         _worker = _Worker()
     runner = _worker.runner
     ends_at = time.monotonic() + spec.epoch_s

@@ -1,7 +1,8 @@
 """Who may do what: nobody asked (the default, on localhost), or users and tokens with one of two roles.
 
 ``read-only`` may look and validate, ``operator`` may do everything. Held before routes are reached; ``/health`` is open to
-all, for probes. Passwords and tokens are compared in constant time, kept as SHA-256, and appear in no text.
+all, for probes, and so are the page's files. Passwords and tokens are compared in constant time, kept as SHA-256, and
+appear in no text.
 """
 
 from __future__ import annotations
@@ -20,10 +21,13 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mirrorspark.errors import SettingsError
+from mirrorspark.secret import Secret
 
 __all__ = ["Access", "AccessGate", "Role", "read_access"]
 
 OPEN_PATHS = ("/health",)
+OPEN_PREFIXES = ("/ui",)
+"""The page's own files, which hold nothing: whoever has no name yet must be able to read the question."""
 HASHED = "sha256:"
 _READING = ("GET", "HEAD", "OPTIONS")
 _REALM = {"WWW-Authenticate": 'Basic realm="mirrorspark", Bearer realm="mirrorspark"'}
@@ -105,7 +109,7 @@ def read_access(path: Path) -> Access:
 
 def _secret(text: str, place: str) -> bytes:
     if not text.startswith(HASHED):
-        return _digest(text)
+        return _digest(Secret(text))
     try:
         digest = bytes.fromhex(text.removeprefix(HASHED))
     except ValueError:
@@ -131,14 +135,19 @@ class AccessGate:
         method, path = scope["method"], scope["path"]
         if method not in _READING and _is_foreign(headers):
             return _answer(403, "a page of another origin may not change anything here")
-        if self._access.is_open or path in OPEN_PATHS:
+        if self._access.is_open or path in OPEN_PATHS or _is_of_page(path):
             return None
         role = self._access.role(headers.get("authorization", ""))
         if role is None:
             return _answer(401, "User cannot access the resource.", _REALM)
         if role is Role.READ_ONLY and method not in _READING and not path.endswith("/config/validate"):
             return _answer(403, f"the role {role} may not {method} {path}")
+        scope.setdefault("state", {})["role"] = role
         return None
+
+
+def _is_of_page(path: str) -> bool:
+    return any(path == one or path.startswith(f"{one}/") for one in OPEN_PREFIXES)
 
 
 def _is_foreign(headers: Headers) -> bool:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -18,8 +19,14 @@ from mirrorspark.errors import ClusterError, MirrorError, SettingsError
 from mirrorspark.rest.access import Access, AccessGate
 from mirrorspark.rest.connector_host import ConnectorHost, Refusal
 from mirrorspark.rest.connectors import connector_routes
+from mirrorspark.rest.flow_steering import flow_steering_routes
+from mirrorspark.rest.flow_stream import FlowStream, stream_routes
+from mirrorspark.rest.flows import PREFIX, flow_routes
+from mirrorspark.rest.flows_host import FlowsHost
 from mirrorspark.rest.loggers import logger_routes
+from mirrorspark.rest.metrics import metrics_routes
 from mirrorspark.rest.offsets import offset_routes
+from mirrorspark.rest.page import page_routes
 from mirrorspark.rest.plugins import plugin_routes
 from mirrorspark.rest.request_limits import LimitGate, RequestLimits
 from mirrorspark.rest.server_facts import fact_routes
@@ -28,17 +35,38 @@ __all__ = ["error_answer", "make_app"]
 
 log = logging.getLogger("mirrorspark.rest")
 
-DESCRIPTION = "Kafka Connect's REST interface for MirrorMaker 2's connectors."
+DESCRIPTION = "Kafka Connect's REST interface for MirrorMaker 2's connectors, and the flows that they make."
 
 
-def make_app(host: ConnectorHost, access: Access | None = None, limits: RequestLimits | None = None) -> FastAPI:
+def make_app(
+    host: ConnectorHost,
+    access: Access | None = None,
+    limits: RequestLimits | None = None,
+    *,
+    flows: FlowsHost | None = None,
+    metrics: Callable[[], Awaitable[bytes]] | None = None,
+) -> FastAPI:
+    """``app.state.on_stop``: what the server calls before it waits for its clients."""
     app = FastAPI(title="mirrorspark", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None)
     for routes in (fact_routes, connector_routes, offset_routes, plugin_routes, logger_routes):
         app.include_router(routes(host))
+    app.state.on_stop = []
+    if flows is not None:
+        _include_flows(app, flows)
+    if metrics is not None:
+        app.include_router(metrics_routes(metrics))
     _answer_errors(app)
     app.add_middleware(AccessGate, access=access or Access())
     app.add_middleware(LimitGate, limits=limits or RequestLimits())
     return app
+
+
+def _include_flows(app: FastAPI, flows: FlowsHost) -> None:
+    """Our own resources, and the page that shows them."""
+    stream = FlowStream(flows)
+    app.state.on_stop.append(stream.close)
+    for routes in (flow_routes(flows), flow_steering_routes(flows), stream_routes(stream), page_routes()):
+        app.include_router(routes)
 
 
 def error_answer(status: int, message: str, headers: Any = None) -> JSONResponse:
@@ -69,10 +97,17 @@ def _answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        """Jersey's answer for a number or a flag in an address that is none."""
+        """Jersey's answer for a number or a flag in an address that is none; ours says what is wrong."""
+        if request.url.path.startswith(f"{PREFIX}/"):
+            return error_answer(400, "; ".join(_fault(one) for one in error.errors()))
         return error_answer(404, "HTTP 404 Not Found")
 
     @app.exception_handler(Exception)
     async def broken(request: Request, error: Exception) -> JSONResponse:
         log.error("%s %s failed", request.method, request.url.path, exc_info=error)
         return error_answer(500, f"{type(error).__name__}; see the log")
+
+
+def _fault(one: Any) -> str:
+    """Of pydantic's, the place and the words; never the value."""
+    return f"{one['loc'][-1]}: {one['msg']}"

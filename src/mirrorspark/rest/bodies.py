@@ -12,7 +12,7 @@ from typing import Any
 from fastapi import Request
 
 from mirrorspark import __version__
-from mirrorspark.config.connector_secrets import hidden
+from mirrorspark.config.connector_secrets import hidden, is_secret
 from mirrorspark.rest.connector_host import (
     ConnectorInfo,
     ConnectorState,
@@ -21,6 +21,7 @@ from mirrorspark.rest.connector_host import (
     TargetState,
     TaskStatus,
 )
+from mirrorspark.secret import Secret
 
 __all__ = [
     "config_body",
@@ -71,6 +72,8 @@ def patch_body(body: object) -> dict[str, str | None]:
 
 
 def _text(key: str, value: object) -> str | None:
+    if isinstance(value, str) and is_secret(key):
+        Secret(value)  # known as one from here on, whatever is wrong with the rest
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool | int | float):

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["CONFIG", "CONFIG_PATCH", "LEVEL", "NEW_CONNECTOR", "OFFSETS", "REFUSALS"]
+__all__ = [
+    "ACKNOWLEDGE",
+    "CONFIG",
+    "CONFIG_PATCH",
+    "FLOW_REFUSALS",
+    "LEVEL",
+    "NEW_CONNECTOR",
+    "OFFSETS",
+    "REFUSALS",
+    "TOPICS",
+]
 
 _ERROR = {
     "type": "object",
@@ -27,6 +37,12 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     409: _refusal("exists already, or is being changed"),
     413: _refusal("the body is too long"),
     415: _refusal("the body is not JSON"),
+}
+FLOW_REFUSALS: dict[int | str, dict[str, Any]] = {
+    **REFUSALS,
+    404: _refusal("no such flow, group or event"),
+    409: _refusal("the flow never ran, or its file owns it"),
+    503: _refusal("a cluster does not answer, or too many ask at once"),
 }
 
 
@@ -67,3 +83,22 @@ OFFSETS = _body(
     }
 )
 LEVEL = _body({"type": "object", "required": ["level"], "properties": {"level": {"type": "string"}}})
+_NAMES = {"type": "array", "minItems": 1, "items": {"type": "string", "minLength": 1}}
+TOPICS: dict[str, Any] = {
+    "requestBody": {
+        "required": False,
+        "content": {
+            "application/json": {
+                "schema": {"type": "object", "additionalProperties": False, "properties": {"topics": _NAMES}}
+            }
+        },
+    }
+}
+ACKNOWLEDGE = _body(
+    {
+        "type": "object",
+        "required": ["keys"],
+        "additionalProperties": False,
+        "properties": {"flow": {"type": "string"}, "keys": _NAMES},
+    }
+)

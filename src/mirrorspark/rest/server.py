@@ -90,6 +90,7 @@ class RestServer:
 
     def __init__(self, app: FastAPI, listener: Listener) -> None:
         self._listener = listener
+        self._on_stop = getattr(app.state, "on_stop", ())
         self._server = _Server(
             uvicorn.Config(
                 app,
@@ -138,7 +139,10 @@ class RestServer:
         return f"{host}:{port}"
 
     async def stop(self) -> None:
+        """Whoever listens for ever is told first; others have STOP_S_MAX to be answered."""
         if self._serving is None:
             return
+        for tell in self._on_stop:
+            tell()
         self._server.should_exit = True
         await asyncio.wait([self._serving])

@@ -17,6 +17,7 @@ from mirrorspark.control.connect.topics import STATUS_PARTITIONS, ConnectTopics,
 from mirrorspark.control.flow_runtime import Query
 from mirrorspark.control.flow_set import FlowSet
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
+from mirrorspark.names import Flow
 from mirrorspark.rest.connector_host import ConnectorState, Refusal, TargetState
 from mirrorspark.settings import FlowSettings
 
@@ -144,3 +145,25 @@ async def _refused_changes(hosting: Hosting, config: dict[str, str]) -> None:
         await hosting.patch_config("nobody", {})
     assert caught.value.status == 404
     assert {name: hosting.info(name).config for name in hosting.names()} == before
+
+
+def test_a_flow_is_held_by_its_source_connector(hosted: Any, in_loop: Any, target_cluster: ClusterOfBrokers) -> None:
+    """One that never ran is not begun before it is resumed; a pair that only beats has nothing to hold."""
+
+    async def work() -> None:
+        async with hosted() as hosting:
+            await hosting.create("beats", _config("Heartbeat", target_cluster), TargetState.STOPPED)
+            with pytest.raises(Refusal, match="no MirrorSourceConnector") as caught:
+                await hosting.hold(Flow("nowhere", "west"), True)
+            assert caught.value.status == 409
+            await hosting.create("data", _config("Source", target_cluster), TargetState.RUNNING)
+            await hosting.hold(Flow("nowhere", "west", "team"), True)
+            assert hosting.status("data").state is ConnectorState.PAUSED
+            servers = {one.name: one for one in hosting.effective(Flow("nowhere", "west"))}[
+                "source.consumer.bootstrap.servers"
+            ]
+            assert (servers.value, servers.origin.partition(" ")[0]) == ("127.0.0.1:1", "connector")
+            await hosting.hold(Flow("nowhere", "west"), False)
+            assert hosting.status("data").state is not ConnectorState.PAUSED
+
+    in_loop(work())

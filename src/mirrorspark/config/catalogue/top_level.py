@@ -1,4 +1,4 @@
-"""Keys of the file as a whole: clusters, config providers, MirrorMaker 2's internal REST."""
+"""Keys of the file as a whole: clusters, config providers, metrics, REST."""
 
 from __future__ import annotations
 
@@ -86,8 +86,33 @@ TOP_LEVEL: tuple[Definition, ...] = (
         applied="how many series /metrics has",
     ),
     _rest("dedicated.mode.enable.internal.rest", Kind.SWITCH, "false", "REST between MirrorMaker 2's nodes."),
-    _rest("listeners", Kind.LIST, "http://:8083", "Its listeners.", Scope.TOP | Scope.CLUSTER),
-    _rest("listeners.*", Kind.TEXT, None, "Its TLS settings.", Scope.TOP | Scope.CLUSTER),
+    Definition(
+        "listeners",
+        Kind.LIST,
+        "Where REST, /metrics and the page are served: http://HOST:PORT or https://HOST:PORT; without HOST to this machine "
+        "alone. The option --listen wins.",
+        default="http://:8083",
+        ours="",
+        why="nothing is served unless the file says so",
+        scope=Scope.TOP | Scope.CLUSTER,
+        applied="addresses of the REST interface; at a cluster's level it is not used",
+    ),
+    Definition(
+        "listeners.https.ssl.keystore.location",
+        Kind.TEXT,
+        "For https: a PEM file with the certificate and its key. The options --tls-certificate and --tls-key win.",
+        scope=Scope.TOP | Scope.CLUSTER,
+        applied="the certificate of the REST interface",
+    ),
+    Definition(
+        "rest.users.file",
+        Kind.TEXT,
+        "Who may do what by REST, as a file of users and tokens with their roles; without it everybody may do everything. "
+        "The option --users wins.",
+        scope=Scope.TOP,
+        applied="users and roles of the REST interface",
+    ),
+    _rest("listeners.*", Kind.TEXT, None, "Other TLS settings.", Scope.TOP | Scope.CLUSTER),
     _rest("rest.advertised.host.name", Kind.TEXT, None, "Its host name.", Scope.TOP | Scope.CLUSTER),
     _rest("rest.advertised.port", Kind.WHOLE, None, "Its port.", Scope.TOP | Scope.CLUSTER),
     _rest("rest.advertised.listener", Kind.TEXT, None, "Its listener's protocol.", Scope.TOP | Scope.CLUSTER),

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-import time
 from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from mirrorspark.control.command.flow_choice import File, FlowName, chosen_flows, end_with
+from mirrorspark.control.command.event_lines import acknowledge_by_server, event_lines, list_by_server
+from mirrorspark.control.command.event_lines import follow as follow_by_server
+from mirrorspark.control.command.flow_choice import FlowName, chosen_flows, end_with
+from mirrorspark.control.command.server_choice import end_with_api, with_server_options
+from mirrorspark.control.command.tables import print_lines
 from mirrorspark.control.flow_on_target import FlowOnTarget, NeverRan
 from mirrorspark.errors import SettingsError
 
@@ -20,8 +23,13 @@ __all__ = ["events"]
 ALL = "all"
 
 
+@with_server_options
 def events(
-    file: File,
+    server: dict[str, Any],
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="The mirror's file: asks the target cluster. Without it, the server."),
+    ] = None,
     flow: FlowName = None,
     ack: Annotated[
         list[str] | None,
@@ -29,11 +37,16 @@ def events(
             "--ack", metavar="KEY|all", help="Acknowledge this event (its key as listed), or all. May be repeated."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on and print each new one, until interrupted.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON; with --follow one object a line.")] = False,
 ) -> None:
     """List the events that nobody has acknowledged; with --ack acknowledge them.
 
+    With FILE the target cluster is asked, wherever the mirror runs; without it the mirror's own server at --url.
+
     Examples:
+
+      mirrorspark events --follow
 
       mirrorspark events mm2.properties
 
@@ -41,12 +54,20 @@ def events(
 
       mirrorspark events mm2.properties --ack all
 
-    Exit codes: 0 done, 1 a target cluster cannot be reached or refuses, 2 FILE, --flow or a key is wrong.
+    Exit codes: 0 done; 1 a target cluster or the server cannot be reached or refuses; 2 FILE, --flow, a key or an option
+    is wrong.
     """
-    end_with(_list(file, flow, as_json) if not ack else _acknowledge(file, flow, ack))
+    keys = [key if key == ALL or key.startswith("event/") else f"event/{key}" for key in ack or []]
+    if file is not None:
+        end_with(_list(file, flow, as_json, follow) if not keys else _acknowledge(file, flow, keys))
+    if keys:
+        end_with_api(server, lambda api: acknowledge_by_server(api, flow, keys))
+    end_with_api(server, lambda api: (follow_by_server if follow else list_by_server)(api, flow, as_json))
 
 
-async def _list(file: Path, flow: str | None, as_json: bool) -> int:
+async def _list(file: Path, flow: str | None, as_json: bool, follow: bool) -> int:
+    if follow:
+        raise SettingsError("--follow: asks a server; leave FILE out and give --url", key="--follow")
     listed: list[dict[str, object]] = []
     for settings in chosen_flows(file, flow):
         try:
@@ -57,8 +78,7 @@ async def _list(file: Path, flow: str | None, as_json: bool) -> int:
         for key, event in found:
             listed.append({"flow": str(settings.flow), "key": key, **asdict(event)})
             if not as_json:
-                stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.at_ms / 1000))
-                print(f"{stamp} {settings.flow} {event}\n    key: {key}")
+                print_lines(event_lines(str(settings.flow), key, event))
     if as_json:
         print(json.dumps(listed, indent=2))
     elif not listed:
@@ -68,7 +88,7 @@ async def _list(file: Path, flow: str | None, as_json: bool) -> int:
 
 async def _acknowledge(file: Path, flow: str | None, wanted: list[str]) -> int:
     """All that is named, or nothing: a key that is not there is said before anything is written."""
-    keys = {key if key == ALL or key.startswith("event/") else f"event/{key}" for key in wanted}
+    keys = set(wanted)
     async with AsyncExitStack() as stack:
         opened = []
         for settings in chosen_flows(file, flow):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Coroutine, Iterable
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -12,6 +11,7 @@ import typer
 
 from mirrorspark.config.load import Deployment, load_deployment
 from mirrorspark.errors import MirrorError, SettingsError
+from mirrorspark.log_lines import tell_error
 from mirrorspark.settings import FlowSettings
 
 __all__ = [
@@ -56,7 +56,7 @@ def chosen_flows(file: Path, flow: str | None, targets: Iterable[str] = ()) -> l
     deployment = load_deployment(file, targets, lenient=True, apart=True)
     for broken, error in deployment.refused.items():
         if flow is None or flow.replace(" ", "") == str(broken):
-            sys.stderr.write(f"mirrorspark: {error.code}: flow {broken}: {error}\n")
+            tell_error(error, f"flow {broken}")
     return flows_of(deployment, file, flow)
 
 
@@ -78,7 +78,6 @@ def end_with(work: Coroutine[Any, Any, int]) -> NoReturn:
     try:
         code = asyncio.run(work)
     except MirrorError as error:
-        for line in str(error).splitlines():
-            sys.stderr.write(f"mirrorspark: {error.code}: {line}\n")
+        tell_error(error)
         raise typer.Exit(EXIT_INPUT if isinstance(error, SettingsError) else EXIT_FAILED) from None
     raise typer.Exit(code)

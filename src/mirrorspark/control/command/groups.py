@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,8 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from mirrorspark.config.connector_secrets import sealed
 from mirrorspark.config.properties_syntax import read_entries
 from mirrorspark.control.command.flow_choice import FlowName, chosen_flows, end_with
+from mirrorspark.control.command.tables import print_json, print_lines, table
 from mirrorspark.control.group_sync_once import GroupSynced, sync_from_checkpoints, sync_from_ledger
 from mirrorspark.control.group_view import GroupDescription, GroupPartition, GroupView, UnknownGroup
 from mirrorspark.errors import MirrorError, SettingsError
@@ -63,9 +63,9 @@ async def _list(file: Path, flow: str | None, as_json: bool) -> int:
                 {"flow": str(settings.flow), "groups": [_summary(one) for one in found], "notices": view.notices}
             )
             if not as_json:
-                _print(_list_lines(settings, found, view.notices))
+                print_lines(_list_lines(settings, found, view.notices))
     if as_json:
-        _print_json({"flows": pictures})
+        print_json({"flows": pictures})
     return 0
 
 
@@ -95,7 +95,7 @@ def _list_lines(settings: FlowSettings, found: Sequence[GroupDescription], notic
         lag = DASH if one.lag is None else str(one.lag)
         exact = ("yes" if one.is_exact else "no") if one.partitions else DASH
         rows.append((one.group, one.state or DASH, str(len(one.partitions)), lag, exact, one.word))
-    return [*lines, *_table(rows), *(f"  ! {text}" for text in notices)]
+    return [*lines, *table(rows), *(f"  ! {text}" for text in notices)]
 
 
 @groups.command()
@@ -124,11 +124,11 @@ async def _describe(file: Path, group: str, flow: str | None, as_json: bool) -> 
                 continue
             pictures.append({"flow": str(settings.flow), **asdict(found), "text": found.word, "notices": view.notices})
             if not as_json:
-                _print(_describe_lines(settings, found, view.notices))
+                print_lines(_describe_lines(settings, found, view.notices))
     if unknown is not None and not pictures:
         raise unknown
     if as_json:
-        _print_json({"groups": pictures})
+        print_json({"groups": pictures})
     return 0
 
 
@@ -140,7 +140,7 @@ def _describe_lines(settings: FlowSettings, found: GroupDescription, notices: It
         ("PARTITION", "COMMITTED", "END", "LAG", "ON THE TARGET", "OFFSET THERE", "THE TARGET'S GROUP HAS", "")
     ]
     rows += [_partition_row(one) for one in found.partitions]
-    lines += _table(rows) if found.partitions else []
+    lines += table(rows) if found.partitions else []
     lines += [f"  left out: {topic}: {why}" for topic, why in sorted(found.left_out.items())]
     return [*lines, *(f"  ! {text}" for text in notices)]
 
@@ -211,9 +211,9 @@ async def _translate(
     if wrong is not None and not found:
         raise wrong
     if as_json:
-        _print_json({"translations": [{"flow": name, **asdict(one)} for name, one in found]})
+        print_json({"translations": [{"flow": name, **asdict(one)} for name, one in found]})
     else:
-        _print(_translate_lines(found, group))
+        print_lines(_translate_lines(found, group))
     return 0 if all(one.exact for _, one in found) else EXIT_NOT_SYNCED
 
 
@@ -286,9 +286,9 @@ def sync(
 async def _sync(work: Any, as_json: bool) -> int:
     results: list[tuple[str, GroupSynced]] = await work
     if as_json:
-        _print_json({"groups": [{"flow": name, **asdict(one)} for name, one in results]})
+        print_json({"groups": [{"flow": name, **asdict(one)} for name, one in results]})
     else:
-        _print(line for name, one in results for line in _sync_lines(name, one))
+        print_lines(line for name, one in results for line in _sync_lines(name, one))
     return 0 if all(one.is_done for _, one in results) else EXIT_NOT_SYNCED
 
 
@@ -330,7 +330,7 @@ def _client_settings(file: Path) -> ClusterSettings:
         raise SettingsError(f"{file}: bootstrap.servers is missing{more}", key="bootstrap.servers")
     servers = parse_bootstrap(properties["bootstrap.servers"], f"{file}: bootstrap.servers")
     client = {key: value for key, value in properties.items() if key.startswith(("ssl.", "sasl.", "security."))}
-    return ClusterSettings("target", servers, client)
+    return ClusterSettings("target", servers, sealed(client))
 
 
 def _sync_lines(name: str, one: GroupSynced) -> list[str]:
@@ -343,21 +343,3 @@ def _sync_lines(name: str, one: GroupSynced) -> list[str]:
         lines = [f"{name} {one.group}: {len(one.written)} offsets {'would be ' if one.dry_run else ''}written"]
     lines += [f"  {remote} {would} at {offset}" for remote, offset in sorted(one.written.items())]
     return [*lines, *(f"  {remote} stays: {why}" for remote, why in sorted(one.kept.items()))]
-
-
-# -- printing ----------------------------------------------------------------------------------------------------------
-
-
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  " + "  ".join(f"{text:{width}}" for text, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
-
-
-def _print(lines: Iterable[str]) -> None:
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
-
-
-def _print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, indent=2) + "\n")

@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from mirrorspark.control.command.flow_choice import File, FlowName, chosen_flows, end_with
+from mirrorspark.control.command.tables import DASH, table
 from mirrorspark.control.flow_lag import FlowLag, LagLook, PartitionLag
 from mirrorspark.control.flow_on_target import NeverRan
 from mirrorspark.errors import SettingsError
@@ -24,7 +25,6 @@ __all__ = ["lag"]
 EXIT_BEHIND = 3
 WATCH_INTERVAL_S = 2.0
 PARTITIONS_SHOWN_MAX = 20
-DASH = "-"
 
 
 def lag(
@@ -201,11 +201,3 @@ def _number(value: int | None) -> str:
 
 def _seconds(value: float | None) -> str:
     return DASH if value is None else f"{value:.1f}"
-
-
-def table(rows: Iterable[Sequence[str]]) -> list[str]:
-    listed = list(rows)
-    widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
-    return [
-        "  " + "  ".join(f"{text:{width}}" for text, width in zip(row, widths, strict=True)).rstrip() for row in listed
-    ]

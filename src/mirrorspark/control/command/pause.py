@@ -11,6 +11,7 @@ import typer
 
 from mirrorspark.control.command.flow_choice import File, FlowName, chosen_flows, end_with
 from mirrorspark.control.flow_on_target import FlowOnTarget
+from mirrorspark.control.pause_changes import paused_with, remote_name
 from mirrorspark.errors import SettingsError
 from mirrorspark.observe.flow_status import EVERYTHING
 from mirrorspark.settings import FlowSettings
@@ -45,7 +46,7 @@ def pause(file: File, flow: FlowName = None, topic: Topics = None) -> None:
 
 async def _pause(file: Path, flow: str | None, topics: list[str]) -> int:
     def pauses(there: FlowOnTarget, named: frozenset[str]) -> frozenset[str]:
-        return there.paused | named if topics else frozenset({EVERYTHING})
+        return paused_with(there, named if topics else ())
 
     return await steer(chosen_flows(file, flow), topics, pauses)
 
@@ -64,12 +65,6 @@ async def steer(
             if names or not topics:
                 tell(there, await there.pause(pauses(there, frozenset(names.values())), TAKEN_WAIT_S))
     return 0
-
-
-def remote_name(there: FlowOnTarget, topic: str) -> str | None:
-    """The remote topic that is meant by a name on either side; None for one that the flow neither carries nor holds."""
-    by_source = {one.source.topic: one.remote_topic for one in there.assignments}
-    return topic if topic in by_source.values() or topic in there.paused else by_source.get(topic)
 
 
 def _unknown(topic: str, flows: list[FlowOnTarget]) -> SettingsError:

@@ -7,7 +7,7 @@ from pathlib import Path
 from mirrorspark.control.command.flow_choice import File, FlowName, chosen_flows, end_with
 from mirrorspark.control.command.pause import Topics, steer
 from mirrorspark.control.flow_on_target import FlowOnTarget
-from mirrorspark.observe.flow_status import EVERYTHING
+from mirrorspark.control.pause_changes import paused_without
 
 __all__ = ["resume"]
 
@@ -30,9 +30,6 @@ def resume(file: File, flow: FlowName = None, topic: Topics = None) -> None:
 
 async def _resume(file: Path, flow: str | None, topics: list[str]) -> int:
     def pauses(there: FlowOnTarget, named: frozenset[str]) -> frozenset[str]:
-        if not topics:
-            return frozenset()
-        held = {one.remote_topic for one in there.assignments} if EVERYTHING in there.paused else there.paused
-        return frozenset(held - named)
+        return paused_without(there, named if topics else ())
 
     return await steer(chosen_flows(file, flow), topics, pauses)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,11 +11,20 @@ from typer.core import TyperCommand
 
 from mirrorspark.config.load import Deployment, load_deployment
 from mirrorspark.config.metrics_settings import listener_of_option
+from mirrorspark.control.command.log_choice import TEXT, LogFormat
 from mirrorspark.control.runner import EXIT_SETTINGS, Edits, run_deployment
 from mirrorspark.errors import MirrorError
+from mirrorspark.log_lines import begin_logging, say, tell_error
 from mirrorspark.pipeline.spark_master import check_master
+from mirrorspark.settings import RestSettings
 
 __all__ = ["RunCommand", "repeat_clusters", "run"]
+
+
+OPTIONS_WITH_VALUES = (
+    *("--master", "--secrets", "--metrics", "--log-format"),
+    *("--listen", "--users", "--tls-certificate", "--tls-key"),
+)
 
 
 def repeat_clusters(arguments: list[str]) -> list[str]:
@@ -41,7 +48,7 @@ def repeat_clusters(arguments: list[str]) -> list[str]:
             out += ["--clusters", argument]
             values.append(len(out) - 1)
         else:
-            has_file = has_file or option not in ("--master", "--secrets", "--metrics")
+            has_file = has_file or option not in OPTIONS_WITH_VALUES
             option = ""
             out.append(argument)
     if not has_file and len(values) > 1:
@@ -55,6 +62,18 @@ class RunCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, repeat_clusters(args))
+
+
+def _rest(
+    given: RestSettings, listen: str | None, users: Path | None, certificate: str | None, private_key: str | None
+) -> RestSettings:
+    """Options win over the file."""
+    return RestSettings(
+        (listen,) if listen is not None else given.listeners,
+        certificate if certificate is not None else given.certificate,
+        private_key or certificate or given.key,
+        str(users) if users is not None else given.users,
+    )
 
 
 def run(
@@ -86,6 +105,21 @@ def run(
             "--metrics", metavar="HOST:PORT", help="Serve /metrics to Prometheus; wins over metrics.listener."
         ),
     ] = None,
+    listen: Annotated[
+        str | None,
+        typer.Option("--listen", metavar="HOST:PORT", help="Serve REST, /metrics and the page; wins over listeners."),
+    ] = None,
+    users: Annotated[
+        Path | None,
+        typer.Option("--users", metavar="FILE", help="Who may do what by REST; everybody everything without it."),
+    ] = None,
+    certificate: Annotated[
+        str | None, typer.Option("--tls-certificate", metavar="FILE", help="PEM; REST is https.")
+    ] = None,
+    private_key: Annotated[
+        str | None, typer.Option("--tls-key", metavar="FILE", help="PEM; the certificate's key.")
+    ] = None,
+    log_format: LogFormat = TEXT,
 ) -> None:
     """Mirror topics as FILE says, until SIGTERM or Ctrl-C.
 
@@ -102,7 +136,7 @@ def run(
     Exit codes: 0 stopped by a signal, 1 a cluster or a flow failed, 2 FILE or an option is wrong, 4 another mirror took
     the flow over, 5 Spark could not be started or is gone.
     """
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    begin_logging(log_format)
     targets = [alias.strip() for text in clusters or [] for alias in text.split(",") if alias.strip()]
 
     def load() -> Deployment:
@@ -115,10 +149,10 @@ def run(
         deployment = load()
         if metrics is not None:
             deployment.metrics = replace(deployment.metrics, listener=listener_of_option(metrics))
+        deployment.rest = _rest(deployment.rest, listen, users, certificate, private_key)
     except MirrorError as error:
-        for line in str(error).splitlines():
-            sys.stderr.write(f"mirrorspark: {error.code}: {line}\n")
+        tell_error(error)
         raise typer.Exit(EXIT_SETTINGS) from None
     for remark in deployment.remarks:
-        sys.stderr.write(f"mirrorspark: {remark.kind}: {remark}\n")
+        say(f"{remark.kind}: {remark}", code=f"settings.{remark.kind}", key=remark.key)
     raise typer.Exit(run_deployment(deployment, master=master, ui=ui, edits=edits))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from mirrorspark.control.command.log_choice import TEXT, LogFormat
 from mirrorspark.control.runner import EXIT_FAILED, EXIT_SETTINGS
 from mirrorspark.errors import MirrorError, SettingsError
+from mirrorspark.log_lines import begin_logging, say, tell_error
 from mirrorspark.pipeline.spark_master import check_master
 
 __all__ = ["serve"]
@@ -33,6 +33,7 @@ def serve(
     private_key: Annotated[str, typer.Option("--tls-key", metavar="FILE", help="PEM; the certificate's key.")] = "",
     master: Annotated[str | None, typer.Option("--master", help="Spark master; embedded if not given.")] = None,
     ui: Annotated[bool, typer.Option("--ui/--no-ui", help="Serve Spark's own web page.")] = False,
+    log_format: LogFormat = TEXT,
 ) -> None:
     """Take connectors by Kafka Connect's REST interface and run them, until SIGTERM or Ctrl-C.
 
@@ -52,7 +53,7 @@ def serve(
     from mirrorspark.control.connect.worker_file import worker_settings
     from mirrorspark.rest.access import Access, read_access
 
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    begin_logging(log_format)
     try:
         if master is not None:
             check_master(master)
@@ -61,12 +62,9 @@ def serve(
         )
         access = read_access(users) if users is not None else Access()
         if access.is_open and not settings.listener.is_local:
-            sys.stderr.write(
-                f"mirrorspark: warning: {settings.listener} is open to everybody who can reach it; give --users\n"
-            )
+            say(f"warning: {settings.listener} is open to everybody who can reach it; give --users", code="server.open")
         code = serve_connectors(settings, access, master=master, ui=ui)
     except MirrorError as error:
-        for line in str(error).splitlines():
-            sys.stderr.write(f"mirrorspark: {error.code}: {line}\n")
+        tell_error(error)
         raise typer.Exit(EXIT_SETTINGS if isinstance(error, SettingsError) else EXIT_FAILED) from None
     raise typer.Exit(code)

@@ -9,7 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from mirrorspark.control.command.flow_choice import File, FlowName, chosen_flows, end_with
+from mirrorspark.control.command.deploy import FOLDER_DEFAULT, Folder, cluster_status, complete_cluster
+from mirrorspark.control.command.flow_choice import FlowName, chosen_flows, end_with
+from mirrorspark.control.command.server_choice import end_with_api, with_server_options
 from mirrorspark.control.flow_on_target import FlowOnTarget, NeverRan, Place
 from mirrorspark.observe.flow_status import words_of_groups, words_of_skipped
 from mirrorspark.offsets.parity import Parity
@@ -22,14 +24,28 @@ WATCH_S = 3.0
 WELL = ("running", "idle", "paused")
 EXIT_NOT_WELL = 3
 PLACES_SHOWN_MAX = 20
+FILE_ENDINGS = (".properties", ".yaml", ".yml", ".json")
 
 
+@with_server_options
 def status(
-    file: File,
+    server: dict[str, Any],
+    of: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|CLUSTER",
+            help="The mirror's file; or a CLUSTER of connector files, as in mm2-msc-CLUSTER.json.",
+            autocompletion=complete_cluster,
+        ),
+    ],
     flow: FlowName = None,
+    folder: Folder = FOLDER_DEFAULT,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every partition.")] = False,
 ) -> None:
-    """Show how the flows of FILE stand, wherever their mirror runs: reads the target's plan and status topics.
+    """Show how flows or connectors stand.
+
+    Of FILE: its flows, wherever their mirror runs; reads the target's plan and status topics. Of CLUSTER: its three
+    connectors, by the server at --url. What is no file, and looks like none, is a CLUSTER.
 
     Examples:
 
@@ -37,10 +53,14 @@ def status(
 
       mirrorspark status mm2.properties --flow 'east->west' --json
 
-    Exit codes: 0 all flows are running, idle or paused; 3 one is not; 1 a target cluster cannot be reached or refuses;
-    2 FILE or --flow is wrong.
+      mirrorspark status source-0 --url http://connect:8083
+
+    Exit codes: 0 all flows are running, idle or paused, all connectors running or paused; 3 one is not; 1 a target
+    cluster or the server cannot be reached or refuses; 2 FILE, CLUSTER or an option is wrong.
     """
-    end_with(_status(file, flow, as_json))
+    if Path(of).exists() or Path(of).suffix in FILE_ENDINGS or "/" in of:
+        end_with(_status(Path(of), flow, as_json))
+    end_with_api(server, lambda api: cluster_status(api, of, folder, as_json))
 
 
 async def _status(file: Path, flow: str | None, as_json: bool) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -18,16 +19,25 @@ from mirrorspark.config.connector_secrets import kept
 from mirrorspark.config.connector_validation import faults_of, kind_of
 from mirrorspark.config.document import Document
 from mirrorspark.config.forms.layout import ConnectorKind
+from mirrorspark.config.levels import Effective
 from mirrorspark.control.connect.offsets import ConnectorOffsets
-from mirrorspark.control.connect.states import Namer, checkpoint_status, heartbeat_status, source_status
+from mirrorspark.control.connect.states import (
+    Namer,
+    checkpoint_status,
+    heartbeat_status,
+    source_status,
+    task_configs,
+    topics_written,
+    with_restarts,
+)
 from mirrorspark.control.connect.steering import Steering
 from mirrorspark.control.connect.topics import ConnectTopics, status_records
 from mirrorspark.control.connect.wanted import Wanted, WantedFlows, wanted_flows
 from mirrorspark.control.ending import end_tasks
 from mirrorspark.control.flow_set import FlowSet
 from mirrorspark.errors import MirrorError
+from mirrorspark.names import Flow
 from mirrorspark.observe.flow_status import FlowStatus
-from mirrorspark.offsets.heartbeat import HEARTBEATS_TOPIC
 from mirrorspark.rest.connector_host import (
     ConnectorInfo,
     ConnectorState,
@@ -47,6 +57,8 @@ COMMIT = "unknown"
 TELL_INTERVAL_S = 1.0
 TELL_RETRY_S = 5.0
 CONNECTORS_MAX = 10_000
+HOLD_S_MAX = 10.0
+"""A pause is in Kafka by then; a flow that cannot take it yet takes it later."""
 
 
 class Hosting:
@@ -145,10 +157,7 @@ class Hosting:
         return ConnectorInfo(name, one.config, len(self.status(name).tasks))
 
     def task_configs(self, name: str) -> Sequence[Mapping[str, str]]:
-        info = self.info(name)
-        kind = self._flows_wanted.kinds.get(name, ConnectorKind.SOURCE)
-        task_class = kind.java_class.replace("Connector", "Task")
-        return [{**info.config, "task.class": task_class, "task.index": str(at)} for at in range(info.task_count)]
+        return task_configs(self._flows_wanted.kinds.get(name, ConnectorKind.SOURCE), self.info(name))
 
     def status(self, name: str) -> ConnectorStatus:
         one = self._need(name)
@@ -263,6 +272,25 @@ class Hosting:
             if pair is not None and is_source and state is TargetState.RUNNING:
                 self._steering.resume(pair)
 
+    async def hold(self, flow: Flow, is_held: bool) -> None:
+        """A whole flow, by the state of its source connector; returns when that has been brought about, or soon after."""
+        name = self._source_of(Flow(flow.source, flow.target))
+        if name is None:
+            raise Refusal(f"{flow} has no MirrorSourceConnector that could be paused", 409)
+        await self.aim(name, TargetState.PAUSED if is_held else TargetState.RUNNING)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(HOLD_S_MAX):
+                await self._steering.settled()
+
+    def _source_of(self, pair: Flow) -> str | None:
+        wanted = self._flows_wanted
+        named = (name for name, its in wanted.pairs.items() if its == pair and self._is_source(name))
+        return next((name for name in named if name not in wanted.faults), None)
+
+    def effective(self, flow: Flow) -> Sequence[Effective]:
+        """Every value that counts for a flow, with the connector and the key where it stands."""
+        return self._flows_wanted.effective.get(Flow(flow.source, flow.target), ())
+
     async def restart(self, name: str, *, include_tasks: bool, only_failed: bool) -> ConnectorStatus:
         """Without its tasks a connector has nothing to be started anew, unless it failed. Checkpoints and heartbeats try
         again by themselves: they are no reason to start the data anew."""
@@ -274,13 +302,7 @@ class Hosting:
             self._steering.restart(pair)
         if only_failed and not has_failed:
             return status
-        return replace(
-            status,
-            state=ConnectorState.RESTARTING,
-            tasks=tuple(
-                replace(task, state=ConnectorState.RESTARTING) if include_tasks else task for task in status.tasks
-            ),
-        )
+        return with_restarts(status, include_tasks=include_tasks)
 
     async def restart_task(self, name: str, task: int) -> None:
         """Lanes of a flow share one query: all of them are drained and started anew."""
@@ -292,20 +314,9 @@ class Hosting:
     # -- topics and offsets -----------------------------------------------------------------------------------------
 
     def topics(self, name: str) -> Sequence[str]:
-        """Topics on the target that are being written; after a reset, those to which something came since."""
         self._need(name)
-        status = self._status_of(name)
-        if status is None:
-            return []
-        kind = self._flows_wanted.kinds[name]
-        if kind is ConnectorKind.HEARTBEAT:
-            return [HEARTBEATS_TOPIC] if status.heartbeat_sent_at is not None else []
-        if kind is ConnectorKind.CHECKPOINT:
-            return []
-        since = self._topics_since.get(name)
-        if since is None:
-            return sorted({at.topic for at in status.planned or ()})
-        return sorted({at.topic for at, one in status.partitions.items() if one.moved_at > since})
+        kind = self._flows_wanted.kinds.get(name, ConnectorKind.SOURCE)
+        return topics_written(kind, self._status_of(name), self._topics_since.get(name))
 
     async def reset_topics(self, name: str) -> None:
         status = self._status_of(name)

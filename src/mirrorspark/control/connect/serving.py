@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import shutil
-import sys
 import tempfile
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -22,14 +22,20 @@ from mirrorspark.control.connect.worker_file import WorkerSettings
 from mirrorspark.control.ending import end_tasks
 from mirrorspark.control.flow_runtime import reach_cluster
 from mirrorspark.control.flow_set import FlowSet, QuerySource
+from mirrorspark.control.flows.hosting import FlowsHosting
+from mirrorspark.control.jvm_watch import JvmWatch
+from mirrorspark.control.metrics_endpoint import MetricsEndpoint
 from mirrorspark.control.process_signals import ProcessSignals
 from mirrorspark.control.runner import EXIT_OK, EXIT_SPARK_LOST, THREADS_MAX
 from mirrorspark.control.spark_for_flows import SparkForFlows
 from mirrorspark.errors import MirrorError
 from mirrorspark.events import Event
+from mirrorspark.log_lines import say
+from mirrorspark.observe.jvm_figures import JvmFigures
 from mirrorspark.rest.access import Access
 from mirrorspark.rest.app import make_app
 from mirrorspark.rest.server import RestServer
+from mirrorspark.settings import MetricsSettings
 
 __all__ = ["Serving", "serve_connectors"]
 
@@ -51,12 +57,14 @@ def serve_connectors(settings: WorkerSettings, access: Access, *, master: str | 
 async def _serve(settings: WorkerSettings, access: Access, spark: SparkForFlows) -> int:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS_MAX, "mirrorspark"))
     signals = ProcessSignals()
-    serving = Serving(settings, access, spark)
+    jvm = JvmWatch(lambda: spark.session)
+    serving = Serving(settings, access, spark, lambda: jvm.figures)
     serving.flows.on_spark_lost = signals.stop.set
     serving.flows.on_event = _log_event
+    jvm.start()
     try:
         await serving.start()
-        sys.stderr.write(f"mirrorspark: listening on {serving.address}\n")
+        say(f"listening on {serving.address}", code="server.listening", address=serving.address)
         while not signals.stop.is_set():
             if serving.flows.has_begun:
                 spark.end_early_lanes()
@@ -65,6 +73,7 @@ async def _serve(settings: WorkerSettings, access: Access, spark: SparkForFlows)
                     await signals.stop.wait()
     finally:
         await serving.stop()
+        jvm.close()
         await spark.close(serving.flows.spark_lost)
     return EXIT_OK if serving.flows.spark_lost is None else EXIT_SPARK_LOST
 
@@ -76,7 +85,14 @@ def _log_event(flow: str, event: Event) -> None:
 class Serving:
     """Everything but the process: tests run it in their own loop, with lanes of their own."""
 
-    def __init__(self, settings: WorkerSettings, access: Access, spark: QuerySource) -> None:
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        access: Access,
+        spark: QuerySource,
+        jvm: Callable[[], JvmFigures | None] = lambda: None,
+    ) -> None:
+        """``jvm``: what Spark's JVM says of itself, for ``/metrics``."""
         self.flows = FlowSet(spark)
         self._client = ClusterClient(settings.cluster, "mirrorspark|connect")
         self.hosting = Hosting(
@@ -86,7 +102,10 @@ class Serving:
             worker=settings.flows,
             worker_id=lambda: self.address,
         )
-        self._server = RestServer(make_app(self.hosting, access), settings.listener)
+        flows = FlowsHosting("serve", self.flows, self.hosting.effective, hold=self.hosting.hold)
+        metrics = MetricsEndpoint(MetricsSettings(), lambda: self.flows.statuses, jvm)
+        app = make_app(self.hosting, access, flows=flows, metrics=metrics.text)
+        self._server = RestServer(app, settings.listener)
         self._reading: asyncio.Task[None] | None = None
 
     @property

@@ -5,16 +5,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
+from mirrorspark.config.forms.layout import ConnectorKind
 from mirrorspark.control.connect.wanted import WAITS_FOR_SOURCE
 from mirrorspark.control.flow_life import FlowLife
 from mirrorspark.control.group_sync import SYNCING_GROUPS
 from mirrorspark.control.heartbeats import EMITTING_HEARTBEATS
 from mirrorspark.observe.flow_status import EVERYTHING, FlowStatus
-from mirrorspark.rest.connector_host import ConnectorState, ConnectorStatus, TargetState, TaskStatus
+from mirrorspark.offsets.heartbeat import HEARTBEATS_TOPIC
+from mirrorspark.rest.connector_host import ConnectorInfo, ConnectorState, ConnectorStatus, TargetState, TaskStatus
 
-__all__ = ["Namer", "checkpoint_status", "heartbeat_status", "is_held", "source_status"]
+__all__ = [
+    "Namer",
+    "checkpoint_status",
+    "heartbeat_status",
+    "is_held",
+    "source_status",
+    "task_configs",
+    "topics_written",
+    "with_restarts",
+]
 
 
 class Namer:
@@ -86,3 +98,28 @@ def heartbeat_status(namer: Namer, target: TargetState, status: FlowStatus | Non
 
 def _at_rest(namer: Namer, target: TargetState) -> ConnectorStatus:
     return namer.status(ConnectorState.STOPPED if target is TargetState.STOPPED else ConnectorState.PAUSED)
+
+
+# -- what a connector has ----------------------------------------------------------------------------------------------
+
+
+def task_configs(kind: ConnectorKind, info: ConnectorInfo) -> list[Mapping[str, str]]:
+    task_class = kind.java_class.replace("Connector", "Task")
+    return [{**info.config, "task.class": task_class, "task.index": str(at)} for at in range(info.task_count)]
+
+
+def topics_written(kind: ConnectorKind, status: FlowStatus | None, since: float | None) -> list[str]:
+    """Topics on the target that are being written; after a reset (``since``), those to which something came later."""
+    if status is None or kind is ConnectorKind.CHECKPOINT:
+        return []
+    if kind is ConnectorKind.HEARTBEAT:
+        return [HEARTBEATS_TOPIC] if status.heartbeat_sent_at is not None else []
+    if since is None:
+        return sorted({at.topic for at in status.planned or ()})
+    return sorted({at.topic for at, one in status.partitions.items() if one.moved_at > since})
+
+
+def with_restarts(status: ConnectorStatus, *, include_tasks: bool) -> ConnectorStatus:
+    """As it is answered to who asked for a restart."""
+    tasks = tuple(replace(task, state=ConnectorState.RESTARTING) if include_tasks else task for task in status.tasks)
+    return replace(status, state=ConnectorState.RESTARTING, tasks=tasks)

@@ -14,6 +14,7 @@ from mirrorspark.config.document import Document
 from mirrorspark.config.forms.connect_json import document_of
 from mirrorspark.config.forms.connectors import Connector
 from mirrorspark.config.forms.layout import ConnectorKind
+from mirrorspark.config.levels import Effective
 from mirrorspark.config.load import deployment_of
 from mirrorspark.errors import SettingsError
 from mirrorspark.names import Flow
@@ -43,6 +44,8 @@ class WantedFlows:
     kinds: dict[str, ConnectorKind] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
     """Connector -> why it cannot be run."""
+    effective: dict[Flow, tuple[Effective, ...]] = field(default_factory=dict, repr=False)
+    """By pair: every value that counts, with its place."""
     paused: dict[Flow, str] = field(default_factory=dict)
     """Pairs whose source connector is paused, and its name: the flow is led, its lanes hold."""
 
@@ -87,21 +90,23 @@ def _add_flow(
     if not carries and not beats:
         return
     try:
-        found.flows[flow] = _settings(list(kinds.values()), flow, worker)
+        found.flows[flow], found.effective[flow] = _built(list(kinds.values()), flow, worker)
     except SettingsError as error:
         found.faults.update({one.name: error.message for one in kinds.values() if not one.is_off})
 
 
-def _settings(connectors: Sequence[Connector], flow: Flow, worker: Document | None) -> FlowSettings:
+def _built(
+    connectors: Sequence[Connector], flow: Flow, worker: Document | None
+) -> tuple[FlowSettings, tuple[Effective, ...]]:
     entries = document_of(connectors, worker).entries
     deployment = deployment_of(entries, file=connectors[0].place, lenient=True, check_stores=True)
     for one in (*deployment.flows, *deployment.heartbeats_only):
         if (one.flow.source, one.flow.target) == (flow.source, flow.target):
-            return one
+            return one, deployment.effective.get(one.flow, ())
     raise SettingsError(f"{flow}: its connectors make no flow")
 
 
 def settings_of(one: Wanted, worker: Document | None = None) -> FlowSettings:
     """Of a connector by itself, as if it ran: for its offsets. Raises SettingsError."""
     connector = connector_from(one.name, one.config)
-    return _settings([connector], connector.flow, worker)
+    return _built([connector], connector.flow, worker)[0]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mirrorspark.config.catalogue import SECURITY_NAMES
+from mirrorspark.config.connector_secrets import sealed
 from mirrorspark.config.document import Document, Entry
 from mirrorspark.config.findings import Findings
 from mirrorspark.config.properties_syntax import read_entries
@@ -44,7 +45,7 @@ def worker_settings(
     if not servers:
         raise SettingsError("bootstrap.servers: missing; give --bootstrap or a worker's file", key="bootstrap.servers")
     client = {name: given[name] for name in sorted(SECURITY_NAMES) if name in given and name != "bootstrap.servers"}
-    cluster = ClusterSettings("connect", parse_bootstrap(servers, "bootstrap.servers"), client)
+    cluster = ClusterSettings("connect", parse_bootstrap(servers, "bootstrap.servers"), sealed(client))
     group = given.get("group.id", "").strip() or GROUP_DEFAULT
     topics = TopicNames(
         given.get("config.storage.topic", "").strip() or f"{group}-configs",

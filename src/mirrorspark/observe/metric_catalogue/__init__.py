@@ -6,6 +6,8 @@ from mirrorspark.observe.metric_catalogue.connect import ABSENT, CONNECT, CONNEC
 from mirrorspark.observe.metric_catalogue.metric import Absent, Metric, MetricKind
 from mirrorspark.observe.metric_catalogue.mirror_maker import OLDER, STRIMZI
 from mirrorspark.observe.metric_catalogue.own import OWN
+from mirrorspark.observe.metric_catalogue.process import JVM, PROCESS
+from mirrorspark.observe.metric_catalogue.reporter import REPORTER
 
 __all__ = ["ABSENT", "FAMILIES", "METRICS", "Absent", "Metric", "MetricKind"]
 
@@ -13,7 +15,10 @@ FAMILIES: dict[str, tuple[Metric, ...]] = {
     "Our own": OWN,
     "MirrorMaker 2, by Strimzi's names": STRIMZI,
     "Kafka Connect, by Strimzi's names": CONNECT,
+    "Kafka Connect, by the names of Strimzi's Metrics Reporter": REPORTER,
     "MirrorMaker 2, by older rules": OLDER,
     "Kafka Connect, by older rules": CONNECT_OLDER,
+    "The JVM of Spark's driver": JVM,
+    "The driver's own process": PROCESS,
 }
 METRICS: dict[str, Metric] = {metric.name: metric for family in FAMILIES.values() for metric in family}

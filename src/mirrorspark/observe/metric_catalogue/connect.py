@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from mirrorspark.observe.metric_catalogue.metric import Absent, Metric, MetricKind
 
-__all__ = ["ABSENT", "CONNECT", "CONNECT_OLDER", "SOURCE_CONNECTOR", "TASK_STATES"]
+__all__ = ["ABSENT", "CONNECT", "CONNECT_OLDER", "OLDER_CONNECTORS", "TASK_STATES"]
 
 _G, _C = MetricKind.GAUGE, MetricKind.COUNTER
 _TASK = ("connector", "task")
-SOURCE_CONNECTOR = "mirrorsourceconnector"
+OLDER_CONNECTORS = {kind: f"mirror{kind.lower()}connector" for kind in ("Source", "Checkpoint", "Heartbeat")}
 TASK_STATES = ("total", "running", "paused", "failed", "unassigned", "destroyed", "restarting")
 
 _STATUS = "Lane reports and the flow's state."
@@ -134,6 +134,22 @@ CONNECT: tuple[Metric, ...] = (
         "As mirrorspark_partition_lag_records.",
     ),
     Metric(
+        "kafka_consumer_fetch_manager_records_consumed_total",
+        _C,
+        ("clientid", "topic"),
+        "records",
+        "Records carried; topic is the source's.",
+        "Receipts.",
+    ),
+    Metric(
+        "kafka_consumer_fetch_manager_bytes_consumed_total",
+        _C,
+        ("clientid", "topic"),
+        "bytes",
+        "Bytes carried, as compressed; topic is the source's.",
+        "Receipts.",
+    ),
+    Metric(
         "kafka_consumer_incoming_byte_total", _C, ("clientid",), "bytes", "Bytes carried.", "Counted at the receipt."
     ),
     Metric(
@@ -163,40 +179,66 @@ _OLDER_SOURCE = (
     ("source_record_poll_total", "records", "Records carried.", "Receipts."),
     ("source_record_write_total", "records", "Records carried.", "Receipts."),
 )
+_OLDER_ERRORS = (*_ERRORS[:3], ("total_retries", "attempts", "Attempts of the lane after its first."))
+_JOBS = "The driver's job: records are what it wrote, errors are 1 while it fails, NaN is what only lanes have."
+
+
+def _older(connector: str) -> tuple[Metric, ...]:
+    """Of one connector, whose name these rules have in the name."""
+    is_source = connector == OLDER_CONNECTORS["Source"]
+    return (
+        *(
+            Metric(
+                f"connect_worker_metrics_{connector}_connector_{state}_task_count",
+                _G,
+                (),
+                "tasks",
+                f"Tasks of all flows, {state}.",
+                _STATUS,
+            )
+            for state in TASK_STATES
+            if state != "restarting"
+        ),
+        *(
+            Metric(
+                f"{prefix}_{connector}_{name}",
+                _C if name.endswith("_total") else _G,
+                ("task",),
+                unit,
+                text,
+                origin if is_source else _JOBS,
+            )
+            for prefix, rows in (
+                ("connect_connector_task_metrics", _OLDER_TASK),
+                ("connect_source_task_metrics", _OLDER_SOURCE),
+                ("connect_task_error_metrics", tuple((*row, _EVENTS) for row in _OLDER_ERRORS)),
+            )
+            for name, unit, text, origin in rows
+        ),
+    )
+
+
+_OLDER_WORKER = "kafka_connect_connect_worker_metrics_"
 CONNECT_OLDER: tuple[Metric, ...] = (
+    *(metric for connector in OLDER_CONNECTORS.values() for metric in _older(connector)),
+    Metric(f"{_OLDER_WORKER}connector_count", _G, (), "connectors", "Connectors.", _STATUS),
+    Metric(f"{_OLDER_WORKER}task_count", _G, (), "tasks", "Tasks.", _STATUS),
+    *(
+        Metric(f"{_OLDER_WORKER}{one.name.removeprefix(_WORKER)}", _C, (), one.unit, one.help, one.origin)
+        for one in _STARTS
+    ),
     *(
         Metric(
-            f"connect_worker_metrics_{SOURCE_CONNECTOR}_connector_{state}_task_count",
+            f"{_OLDER_WORKER}{what}_startup_{outcome}_percentage",
             _G,
             (),
-            "tasks",
-            f"Lanes of all flows, {state}.",
-            _STATUS,
+            "1",
+            f"Share of the starts of a {what}: {outcome}; 0 before the first.",
+            "From the counts.",
         )
-        for state in TASK_STATES
-        if state != "restarting"
+        for what in ("connector", "task")
+        for outcome in ("success", "failure")
     ),
-    *(
-        Metric(f"connect_connector_task_metrics_{SOURCE_CONNECTOR}_{name}", _G, ("task",), unit, text, origin)
-        for name, unit, text, origin in _OLDER_TASK
-    ),
-    *(
-        Metric(
-            f"connect_source_task_metrics_{SOURCE_CONNECTOR}_{name}",
-            _C if name.endswith("_total") else _G,
-            ("task",),
-            unit,
-            text,
-            origin,
-        )
-        for name, unit, text, origin in _OLDER_SOURCE
-    ),
-    *(
-        Metric(f"connect_task_error_metrics_{SOURCE_CONNECTOR}_{name}", _G, ("task",), unit, text, _EVENTS)
-        for name, unit, text in (*_ERRORS[:3], ("total_retries", "attempts", "Attempts of the lane after its first."))
-    ),
-    Metric("kafka_connect_connect_worker_metrics_connector_count", _G, (), "connectors", "Connectors.", _STATUS),
-    Metric("kafka_connect_connect_worker_metrics_task_count", _G, (), "tasks", "Tasks.", _STATUS),
 )
 """By the rules of guides for Kafka 2.4, which have the connector in the name and no flow in the labels: lanes of one number
 of several flows are added up."""
@@ -220,7 +262,7 @@ ABSENT: tuple[Absent, ...] = (
     ),
     Absent("kafka_connect_source_task_transaction_size_avg", "With transactions a lane commits by time, not by size."),
     Absent(
-        "kafka_connect_task_error_deadletterqueue_produce_requests",
+        "kafka_connect_task_error_deadletterqueue_produce_{requests,failures}",
         "Connect has no such queue for sources; ours (on.record.too.large = dead-letter) shows as events.",
     ),
     Absent("kafka_consumer_fetch_manager_records_lead", _NO_CONSUMER),
@@ -230,7 +272,14 @@ ABSENT: tuple[Absent, ...] = (
     Absent("kafka_producer_version_info", _NO_PRODUCER),
     Absent("kafka_{connect,consumer,producer}_node_*", "Connections are the lanes' own and are not counted by broker."),
     Absent(
-        "jvm_*", "Of Spark's JVM, if at all; Spark's own Prometheus servlet gives them (spark.ui.prometheus.enabled)."
+        "kafka_connect_source_task_source_record_active_count_{avg,max}",
+        "Records in flight are looked at once a second; a mean of that says nothing.",
+    ),
+    Absent("kafka_consumer_fetch_manager_records_lag_{avg,max}", _NO_CONSUMER),
+    Absent("kafka_{connect,consumer,producer}_commit_id_info", "Not Kafka's clients; see mirrorspark_build_info."),
+    Absent(
+        "kafka_connect_connect_metrics_*",
+        "A worker's client to the group of workers, with the client's id in the name (older rules): there is no such group.",
     ),
     Absent("container_cpu_usage_seconds_total", "cAdvisor's, not a mirror's."),
 )

@@ -167,7 +167,7 @@ _GROUPS = (
 _SYNCS = (
     _gauge(
         "sync_age_seconds",
-        ("flow", "job"),
+        ("flow", "sync"),
         "s",
         "Since the job last did its work: topics, settings, acls, groups.",
         "The driver.",
