@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import httpx
 import psutil
 
-from mirrorspark.lab.clients import admin
+from mirrorspark.lab.clients import admin, wait_for
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
 from mirrorspark.lab.plain_records import read_records
 from mirrorspark.lab.process_tree import descendants
@@ -65,6 +65,7 @@ MISTAKES = tuple(text.replace("MARK", MARK).encode() for text in _MISTAKES)
 _PAGES = ("jobs", "stages", "storage", "environment", "executors", "SQL", "StreamingQuery")
 _RESOURCES = ("environment", "jobs", "stages", "sql", "allexecutors", "storage/rdd")
 PAGE_TIMEOUT_S = 60.0
+UI_DEADLINE_S = 180.0
 
 
 def process_lines() -> Iterator[str]:
@@ -75,7 +76,14 @@ def process_lines() -> Iterator[str]:
 
 def spark_pages(driver: int) -> dict[str, str]:
     """Every page and resource of Spark's UI below a driver: address -> text. A link to details is followed."""
-    base = next(one for port in _ports(driver) if (one := _ui(port)))
+    found_at: list[str] = []
+
+    def is_up() -> bool:
+        found_at[:] = [one for port in _ports(driver) if (one := _ui(port))]
+        return bool(found_at)
+
+    wait_for(is_up, "Spark's UI, which comes up while other lanes carry already", UI_DEADLINE_S, 0.5)
+    base = found_at[0]
     found: dict[str, str] = {}
     with httpx.Client(base_url=base, timeout=PAGE_TIMEOUT_S, follow_redirects=True, trust_env=False) as client:
         for page in _PAGES:
@@ -103,12 +111,13 @@ def _ports(driver: int) -> list[int]:
 
 
 def _ui(port: int) -> str:
+    """Once a query runs there; before, Spark has no page for it."""
     address = f"http://127.0.0.1:{port}"
     try:
-        is_ui = httpx.get(f"{address}/api/v1/applications", timeout=5, trust_env=False).status_code == 200
+        page = httpx.get(f"{address}/StreamingQuery/", timeout=PAGE_TIMEOUT_S, trust_env=False)
     except httpx.HTTPError:
         return ""
-    return address if is_ui else ""
+    return address if page.status_code == 200 and "mirrorspark" in page.text else ""
 
 
 def topic_texts(cluster: ClusterOfBrokers, words: Sequence[str], but: str) -> dict[str, str]:

@@ -207,6 +207,14 @@ def _running(deployment: Deployment, folder: Path) -> Iterator[str]:
             loop.close()
 
 
+def _records_told(address: str, flow: str) -> float | None:
+    """By /metrics; lanes tell about once a second."""
+    with urllib.request.urlopen(f"{address}/metrics", timeout=DEADLINE_S) as answer:
+        lines = answer.read().decode().splitlines()
+    found = [line for line in lines if line.startswith(f'mirrorspark_flow_records_total{{flow="{flow}"}}')]
+    return float(found[0].rsplit(" ", 1)[1]) if found else None
+
+
 def test_a_files_flow_is_seen_and_steered(
     source_cluster: ClusterOfBrokers, target_cluster: ClusterOfBrokers, topic_name: str, tmp_path: Path
 ) -> None:
@@ -236,8 +244,7 @@ def test_a_files_flow_is_seen_and_steered(
         wait_for(client.runs, "a flow that runs again", DEADLINE_S, 0.2)
         see_page(address, flow, topic_name)
         assert _first_of_stream(client) == [flow]
-        with urllib.request.urlopen(f"{address}/metrics", timeout=DEADLINE_S) as answer:
-            assert f'mirrorspark_flow_records_total{{flow="{flow}"}} 10.0' in answer.read().decode()
+        wait_for(lambda: _records_told(address, flow) == 10, "ten records in /metrics", DEADLINE_S, 0.2)
         offsets = client.ask("GET", f"/connectors/{quote(flow)}.MirrorSourceConnector/offsets").body["offsets"]
         assert [one["offset"] for one in offsets if one["partition"]["topic"] == topic_name] == [{"offset": 9}]
         assert client.ask("DELETE", f"/connectors/{quote(flow)}.MirrorSourceConnector").code == 409

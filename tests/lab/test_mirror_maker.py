@@ -14,7 +14,7 @@ from mirrorspark.lab.mirror_maker import Endpoint, MirrorMaker, Variant, flow_pr
 from mirrorspark.lab.workload import Workload
 
 
-@pytest.mark.parametrize("variant", ["default", "tuned"])
+@pytest.mark.parametrize("variant", ["default", pytest.param("tuned", marks=pytest.mark.slow)])
 def test_mirror_maker_copies_every_record_as_it_was(
     source_cluster: ClusterOfBrokers,
     target_cluster: ClusterOfBrokers,
