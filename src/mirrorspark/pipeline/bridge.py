@@ -3,8 +3,8 @@
 Spark's JVM, its session and its Python workers take many seconds on a small machine; a lane takes one. So the driver starts
 this process first (``Bridge``), gives it the flow's order as soon as it leads, and lets Spark start meanwhile. Nothing is
 handed over: Spark's lanes use the same transactional ids, fence the ones here and prove their positions from the target's
-log, exactly as they would after a crash (docs/decisions/0005 and 0008). A lane here that is fenced ends and is not tried
-again, else the two would fence each other for ever.
+log, exactly as they would after a crash (docs/decisions/0005 and 0008). A lane here that is fenced, or finds that Spark's
+has signed one of its partitions, ends and is not tried again, else the two would fence each other for ever.
 """
 
 from __future__ import annotations

@@ -8,14 +8,17 @@ partition go, by the epoch we end, or take a newer one and look again. Called by
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.writer import Writer, is_newest
-from mirrorspark.errors import Fenced
+from mirrorspark.errors import ClusterError, Fenced
 
 __all__ = ["Entitlement", "nothing_to_follow"]
+
+log = logging.getLogger("mirrorspark.lane")
 
 
 async def nothing_to_follow(deadline: Deadline) -> None:
@@ -40,8 +43,17 @@ class Entitlement:
     async def holds(self, writer: Writer, deadline: Deadline) -> bool:
         """False where a newer epoch is needed. A writer without a transactional id cannot be told from its successors."""
         await self._plan_followed(deadline)
-        if not writer.transactional_id or await is_newest(self._target, writer, deadline):
+        if not writer.transactional_id or await self._is_newest(writer, deadline):
             return True
         if self._gives_way:
             raise Fenced(f"{writer.transactional_id} is held by a newer attempt")
         return False
+
+    async def _is_newest(self, writer: Writer, deadline: Deadline) -> bool:
+        try:
+            return await is_newest(self._target, writer, deadline)
+        except ClusterError as error:
+            if "api_key" not in error.facts:  # only of a broker that does not know the request
+                raise
+            log.warning("%s: whether it is the newest attempt cannot be asked: %s", writer.transactional_id, error)
+            return True
