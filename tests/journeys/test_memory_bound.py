@@ -1,4 +1,5 @@
-"""Memory is bounded: a large backlog raises a lane's resident memory by no more than what the file says it may hold."""
+"""Memory is bounded: a large backlog raises a lane's resident memory by no more than what the file says it may hold, and a
+partition that is at its own bound does not wait for those that have nothing to say."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from mirrorspark.control.pauses import PAUSE_KEY, format_pauses
 from mirrorspark.lab.clients import create_topic, delete_topic, topic_partitions, total_records, wait_for
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
 from mirrorspark.lab.flow_without_spark import FlowWithoutSpark
+from mirrorspark.lab.plain_records import write_values
 from mirrorspark.lab.preload import preload
 from mirrorspark.settings import FlowSettings, Limits
 
@@ -88,3 +90,25 @@ def test_a_backlog_raises_a_lanes_memory_by_no_more_than_its_limit(
     assert total_records(target, remote) == records
     delete_topic(target, remote)
     delete_topic(source, topic_name)
+
+
+def test_a_partition_at_its_bound_does_not_wait_for_an_idle_one(
+    source_cluster: ClusterOfBrokers,
+    target_cluster: ClusterOfBrokers,
+    topic_name: str,
+    flow_settings: Callable[..., FlowSettings],
+    lanes_without_spark: Callable[..., FlowWithoutSpark],
+) -> None:
+    """Every batch is larger than the partition's bound, so that it is left out of the fetch after each of them. A fetch for
+    the idle partition alone would wait for eight seconds, and there would be a dozen such fetches."""
+    source, target = source_cluster.bootstrap, target_cluster.bootstrap
+    batches, batch_bytes, bound_bytes = 120, 100_000, 64 * 1024
+    create_topic(source, topic_name, 2)
+    write_values(source, topic_name, [b"%03d" % i + bytes(batch_bytes) for i in range(batches)], partition=0)
+    limits = replace(Limits(), partition_memory_bytes_max=bound_bytes, fetch_wait_ms_max=8_000)
+    settings = flow_settings(topic_name, limits=replace(limits, fetch_partition_bytes_max=bound_bytes))
+    flow = lanes_without_spark(settings)
+    remote = f"{settings.flow.source}.{topic_name}"
+    wait_for(lambda: topic_partitions(target, remote) == 2, "the remote topic", 60)
+    wait_for(lambda: total_records(target, remote) == batches, "all of the backlog", 60)
+    flow.stop()

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from mirrorspark.cluster.batch_appender import AppendQueue, BatchAppender, Outgoing
 from mirrorspark.cluster.broker_errors import ErrorCode, is_retriable, is_stale_metadata
@@ -25,13 +24,15 @@ from mirrorspark.pipeline.holes import align
 from mirrorspark.pipeline.memory import LaneMemory
 from mirrorspark.pipeline.origin import OriginCheck
 from mirrorspark.pipeline.preparation import prepare
+from mirrorspark.pipeline.sleepers import Sleepers
 from mirrorspark.pipeline.track import CarriedBatch, Track, TrackState
+from mirrorspark.pipeline.trouble import Trouble
 from mirrorspark.settings import FlowSettings
 from mirrorspark.wire.messages.fetch import FetchAnswer, FetchedPartition, FetchLimits
 from mirrorspark.wire.messages.produce import Appended
 from mirrorspark.wire.record_batch import Batch, split_batches
 
-__all__ = ["Express", "Trouble"]
+__all__ = ["Express"]
 
 Fetched = tuple[Track, FetchedPartition, list[Batch], int]
 """A track, its part of an answer, the whole batches in it, and the track's position when the answer came."""
@@ -39,21 +40,9 @@ Fetched = tuple[Track, FetchedPartition, list[Batch], int]
 RELOCATE_PAUSE_S = 0.1
 STREAM_PAUSE_S = 0.2
 ORIGIN_UNKNOWN = "it cannot be told which records a mirror wrote"
+NEWS_WAIT_S = 1.0
 CUT_ANSWERS_MAX = 200
 """Answers in a row that hold bytes of a partition but no whole batch, before its length is taken for damaged."""
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """Why one partition cannot go on: a code from the source or the target, or damaged bytes."""
-
-    side: str  # "source" or "target"
-    error_code: int = 0
-    text: str = ""
-    log_start: int = -1
-    diverging_end: int = -1
-    damaged: WireError | None = None
-    doubtful: bool = False  # an append was not answered, and the broker may not know a repeat
 
 
 class Express:
@@ -97,6 +86,7 @@ class Express:
         self._sessions: dict[int, FetchSession] = {}
         self._streams: dict[int, asyncio.Task[None]] = {}
         self._lost: set[Track] = set()
+        self._sleepers = Sleepers()
         self._locator: asyncio.Task[None] | None = None
         self._news = asyncio.Event()
         self._fetch_until = float("inf")
@@ -187,7 +177,8 @@ class Express:
                 self.memory.arrived()
                 try:
                     fetched = self._look(session, answer)
-                    if len(session) and self.memory.has_room and time.monotonic() < self._fetch_until:
+                    may_ask = self.memory.has_room and not self._sleepers.patience_s(session.node)
+                    if len(session) and may_ask and time.monotonic() < self._fetch_until:
                         pending = await self._ask(session)
                     if self._origin is None or await self._learn_origins(self._origin, fetched):
                         self._handle(fetched, buffer)
@@ -211,13 +202,10 @@ class Express:
         self, session: FetchSession
     ) -> asyncio.Future[tuple[FetchAnswer, PooledBuffer]] | None:
         if not len(session):
-            self._news.clear()
-            left = self._fetch_until - time.monotonic()
-            try:
-                async with asyncio.timeout(min(max(left, 0.0), 1.0)):
-                    await self._news.wait()
-            except TimeoutError:
-                pass
+            await self._wait_for_news(NEWS_WAIT_S)
+            return None
+        if patience_s := self._sleepers.patience_s(session.node):
+            await self._wait_for_news(patience_s)
             return None
         await self.memory.room()
         try:
@@ -226,6 +214,16 @@ class Express:
             await self._stream_lost(session)
             return None
 
+    async def _wait_for_news(self, wait_s: float) -> None:
+        """Until a partition is wanted anew, but not for longer than this."""
+        self._news.clear()
+        left = self._fetch_until - time.monotonic()
+        try:
+            async with asyncio.timeout(min(max(left, 0.0), wait_s)):
+                await self._news.wait()
+        except TimeoutError:
+            pass
+
     async def _ask(self, session: FetchSession) -> asyncio.Future[tuple[FetchAnswer, PooledBuffer]]:
         limits = self._settings.limits
         left_ms = (
@@ -233,7 +231,7 @@ class Express:
         )
         self.memory.promise()
         wanted = FetchLimits(
-            wait_ms_max=min(limits.fetch_wait_ms_max, left_ms),
+            wait_ms_max=min(limits.fetch_wait_ms_max, left_ms, self._sleepers.wait_ms(session.node)),
             bytes_min=1,
             bytes_max=self.memory.answer_bytes_max,
             partition_bytes_max=min(limits.fetch_partition_bytes_max, self.memory.answer_bytes_max),
@@ -277,6 +275,11 @@ class Express:
             fetched.append((track, part, batches, track.fetch_next))
             last = batches[-1]
             track.fetched_epoch = last.leader_epoch
+            if track.unacked_bytes + len(part.records) > self._settings.limits.partition_memory_bytes_max:
+                # Before the next fetch goes out: what that brings would only be thrown away.
+                self._sleepers.put(track, session.node)
+                self.hold_back(track)
+                continue
             leader = self._source.leader(track.source)
             epoch = leader.epoch if leader is not None and leader.node == session.node else -1
             session.want(track.source, track.topic_id, last.next_offset, epoch, last.leader_epoch)
@@ -315,10 +318,10 @@ class Express:
         return False
 
     def _handle(self, fetched: list[Fetched], buffer: PooledBuffer) -> None:
-        limit = self._settings.limits.partition_memory_bytes_max
         left_out = self._left_out
         for track, part, batches, position in fetched:
             if track.state is not TrackState.CARRYING or track.fetch_next != position:
+                self.wake(track)
                 continue  # stopped or set back since the answer came: it is fetched again from its place
             items = prepare(
                 batches,
@@ -343,9 +346,8 @@ class Express:
             except WireError as error:
                 self.hold_back(track)
                 self._on_trouble(track, Trouble("source", damaged=error))
-            if track.unacked_bytes > limit and not track.asleep:
-                track.asleep = True
-                self.hold_back(track)
+            else:
+                self.wake(track)
             if track.identical:
                 self._look_for_hole(track)
             if track.queue.admitted:
@@ -468,7 +470,7 @@ class Express:
     def wake(self, track: Track) -> None:
         """Fetch again for a partition that was left out for its long queue, once that is shorter."""
         if track.asleep and track.unacked_bytes < self._settings.limits.partition_memory_bytes_max // 2:
-            track.asleep = False
+            self._sleepers.wake(track)
             if track.state is TrackState.CARRYING:
                 self._route(track)
 

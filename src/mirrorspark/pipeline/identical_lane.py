@@ -14,12 +14,13 @@ from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.writer import Writer
 from mirrorspark.errors import ClusterError
 from mirrorspark.events import Event
-from mirrorspark.pipeline.express import Express, Trouble
+from mirrorspark.pipeline.express import Express
 from mirrorspark.pipeline.filler_writer import FillerWriter
 from mirrorspark.pipeline.hole_filling import HoleFilling
 from mirrorspark.pipeline.identical import IdenticalOffsets
 from mirrorspark.pipeline.recovery import transactional_id
 from mirrorspark.pipeline.track import Track
+from mirrorspark.pipeline.trouble import Trouble
 from mirrorspark.pipeline.troubles import Troubles
 from mirrorspark.pipeline.writers import FlowWriters, WriterRegistry
 from mirrorspark.settings import FlowSettings

@@ -17,10 +17,11 @@ from mirrorspark.cluster.log_reader import EARLIEST, LATEST, list_offset
 from mirrorspark.cluster.missing_acl import missing_acl
 from mirrorspark.errors import MirrorError, WireError
 from mirrorspark.events import Event, EventKind
-from mirrorspark.pipeline.express import Express, Trouble
+from mirrorspark.pipeline.express import Express
 from mirrorspark.pipeline.holes import hole_instead
 from mirrorspark.pipeline.preparation import carry_records
 from mirrorspark.pipeline.track import CarriedBatch, Track, TrackState
+from mirrorspark.pipeline.trouble import Trouble
 from mirrorspark.settings import FlowSettings
 from mirrorspark.wire.record_batch import verify_crc
 from mirrorspark.wire.reencoding import decode
