@@ -40,9 +40,11 @@ format: install  ## rewrite to the house's style
 bench: install  ## against the real MirrorMaker 2, in one run
 	$(BIN)/mirrorspark bench mm2
 
-chaos: install  ## the long run of seeded kills (SEED=…)
+chaos: install  ## the long runs of seeded kills, and of faults on three-broker clusters (SEED=…)
 	$(BIN)/mirrorspark chaos --kills 40 --seed $(SEED)
 	$(BIN)/mirrorspark chaos --kills 40 --seed $(SEED) --transactions
+	$(BIN)/mirrorspark chaos --brokers 3 --faults 20 --seed $(SEED)
+	$(BIN)/mirrorspark chaos --brokers 3 --faults 20 --seed $(SEED) --transactions
 
 docs: install  ## regenerate the reference pages
 	mkdir -p docs/reference

@@ -8,6 +8,7 @@ import sys
 import typer
 
 from mirrorspark import __version__
+from mirrorspark.control.command.acls import acls
 from mirrorspark.control.command.connectors import connectors
 from mirrorspark.control.command.convert import convert
 from mirrorspark.control.command.deploy import deploy, redeploy, undeploy
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 app.command(cls=RunCommand)(run)
 app.command(cls=RunCommand)(plan)
+app.command(cls=RunCommand)(acls)
 app.command()(serve)
 app.command()(deploy)
 app.command()(undeploy)

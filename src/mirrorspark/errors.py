@@ -13,6 +13,7 @@ MirrorError                    everything we raise; carries its facts as attribu
 │   └── RequestTimedOut        no answer within the deadline
 ├── PartitionStopped           one partition cannot go on by itself; the others do
 ├── Fenced                     another writer owns this lane or flow now
+├── NewerFormat                a newer mirrorspark wrote it: this one must not guess what it means
 ├── SparkLost                  Spark's JVM is gone: the process ends, its supervisor starts it again
 └── LabError                   the embedded world (Java, jars, brokers) could not be set up
 
@@ -33,6 +34,7 @@ __all__ = [
     "Fenced",
     "LabError",
     "MirrorError",
+    "NewerFormat",
     "PartitionStopped",
     "RequestTimedOut",
     "SettingsError",
@@ -134,6 +136,16 @@ class PartitionStopped(MirrorError):
 
 class Fenced(MirrorError):
     code = "FENCED"
+
+
+class NewerFormat(MirrorError):
+    code = "NEWER_FORMAT"
+
+    @classmethod
+    def of(cls, what: str, found: int, known: int) -> NewerFormat:
+        """``what`` is of format ``found``; we read formats up to ``known``."""
+        text = f"{what} is of format {found}, written by a newer mirrorspark; this one reads formats up to {known}"
+        return cls(f"{text}. Run that version or a later one", found=found, known=known)
 
 
 class SparkLost(MirrorError):

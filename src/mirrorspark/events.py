@@ -27,6 +27,7 @@ class EventKind:
     MIRROR_MAKER_RUNNING = "mirror.maker.running"  # MirrorMaker 2 was started beside a flow that runs
     TAKEOVER_UNPROVED = "takeover.unproved"  # taken over from MirrorMaker 2 by its word alone
     POSITION_LOST = "position.lost"  # no position and no ledger, yet the target is not empty
+    START_OUT_OF_RANGE = "start.out.of.range"  # start.at.topic.NAME asks for an offset that the source does not have
     NO_FENCE = "fence.unavailable"  # the target forbids transactional ids: at least once
     TOPIC_REFUSED = "topic.refused"  # a cluster refuses to describe, create or grow a topic
     TOPIC_NOT_CARRIED = "topic.not.carried"  # a wanted topic that no remote topic can be made for

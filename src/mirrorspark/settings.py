@@ -12,6 +12,7 @@ from mirrorspark.errors import SettingsError
 from mirrorspark.names import Flow
 
 __all__ = [
+    "Bandwidth",
     "ClusterSettings",
     "ConnectNames",
     "FlowSettings",
@@ -191,14 +192,18 @@ class MetricsSettings:
 
 @dataclass(frozen=True)
 class RestSettings:
-    """Of a process: where REST and the page are served, and to whom. Files are PEM; ``key`` may be the certificate's."""
+    """Of a process: where REST and the page are served, and to whom."""
 
     listeners: tuple[str, ...] = ()
     """``http://host:port`` or https; none: not served."""
     certificate: str = ""
+    """For https, of the command line: a PEM file, or a key store of any kind."""
     key: str = ""
+    """The certificate's, in a PEM file of its own; "": it is in the other one."""
     users: str = ""
     """A file of users and tokens with their roles; "": everybody may do everything."""
+    tls: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """``ssl.*`` of the listeners, as the file has them; the command line's certificate counts more."""
 
 
 @dataclass(frozen=True)
@@ -209,6 +214,17 @@ class Naming:
     policy: str = "default"
     separator: str = "."
     internal_separator_enabled: bool = True
+
+
+@dataclass(frozen=True)
+class Bandwidth:
+    """How fast a flow may read its source: bytes of record batches a second, as the source has them. 0: no limit. Only the
+    driver goes by it; lanes are told their shares (``plan.bandwidth``)."""
+
+    bytes_per_s_max: int = 0
+    total_bytes_per_s_max: int = 0
+    """What all flows of the process may read together; divided by ``priority`` among those that want more."""
+    priority: int = 5
 
 
 @dataclass(frozen=True)
@@ -227,6 +243,10 @@ class FlowSettings:
     transactions: bool = False
     read_committed: bool = False
     start_at_latest: bool = False
+    """As the consumer's auto.offset.reset has it; what ``start_at`` says goes before it (``plan.start_positions``)."""
+    start_at: str = ""
+    start_at_topics: tuple[tuple[str, str], ...] = ()
+    """Topic and where its partitions begin."""
     start_before_spark: bool = True
     """Whether lanes outside of Spark carry while it starts (``pipeline.bridge``)."""
     offsets: str = "translated"
@@ -239,6 +259,7 @@ class FlowSettings:
     group_sync: GroupSync = field(default_factory=GroupSync)
     heartbeats: Heartbeats = field(default_factory=Heartbeats)
     limits: Limits = field(default_factory=Limits)
+    bandwidth: Bandwidth = field(default_factory=Bandwidth)
     policies: Policies = field(default_factory=Policies)
     connect: ConnectNames = field(default_factory=ConnectNames)
     enabled: bool = True

@@ -33,6 +33,9 @@ class NoQuery:
         self.starts += 1
         self.active = True
 
+    def carry_with(self, lanes: int) -> None:
+        return None
+
     def begin_no_epoch(self) -> None:
         return None
 

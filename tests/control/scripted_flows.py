@@ -43,7 +43,7 @@ class Script:
 class FakeRuntime:
     scripts: ClassVar[dict[str, Script]] = {}
 
-    def __init__(self, settings: FlowSettings, make_query: object, status: FlowStatus) -> None:
+    def __init__(self, settings: FlowSettings, make_query: object, status: FlowStatus, pool: object = None) -> None:
         self.settings, self.status = settings, status
         self.script = self.scripts[settings.flow.source]
         self.script.settings.append(settings)

@@ -156,9 +156,11 @@ def test_topics_are_paused_by_either_name_and_one_after_the_other(flow: LedFlow)
     first, second = flow.remote
     _done("pause", flow.file, "--topic", flow.names[0])
     _holds(flow, {first})
-    _done("pause", flow.file, "--topic", second)
+    done = json.loads(_done("pause", flow.file, "--topic", second, "--json"))
+    assert done == {"flows": [{"flow": str(flow.settings.flow), "paused": sorted([first, second]), "is_taken": True}]}
     _holds(flow, {first, second})
-    _done("resume", flow.file, "--topic", first)
+    done = json.loads(_done("resume", flow.file, "--topic", first, "--json"))
+    assert done == {"flows": [{"flow": str(flow.settings.flow), "paused": [second], "is_taken": True}]}
     _holds(flow, {second})
     _done("pause", flow.file)
     _done("resume", flow.file, "--topic", flow.names[1])

@@ -21,6 +21,9 @@ class NoSpark:
     def __init__(self) -> None:
         self.lanes: list[int] = []
 
+    where = "no Spark"
+    tasks_at_once: int | None = None
+
     def begin(self, lanes: int) -> None:
         self.lanes.append(lanes)
 

@@ -27,6 +27,7 @@ from mirrorspark.control.rest_endpoint import RestEndpoint, listeners_of
 from mirrorspark.control.runner import EXIT_SETTINGS, run_deployment
 from mirrorspark.errors import SettingsError
 from mirrorspark.events import Event, EventKind
+from mirrorspark.lab.certificates import STORE_PASSWORD, Authority
 from mirrorspark.names import Flow, TopicPartition
 from mirrorspark.settings import MetricsSettings, RestSettings
 
@@ -265,5 +266,24 @@ def test_tls_and_users(in_loop: Run, tmp_path: Path) -> None:
                 assert (await client.put(f"/connectors/{SOURCE}/pause", headers=reader)).status_code == 403
                 about = await client.get("/mirrorspark/v1/about", auth=("alice", "first"))
                 assert (about.json()["role"], about.json()["command"]) == ("operator", "run")
+
+    in_loop(look())
+
+
+def test_tls_out_of_a_key_store_that_the_file_names(in_loop: Run, tmp_path: Path) -> None:
+    authority = Authority("of the file")
+    store = tmp_path / "rest.jks"
+    store.write_bytes(authority.issue("rest", "localhost").pkcs12())
+    keys = {"listeners": "https://127.0.0.1:0", "listeners.https.ssl.keystore.location": str(store)}
+    keys |= {"listeners.https.ssl.keystore.password": STORE_PASSWORD}
+    deployment = parse_deployment(FILE | keys, lenient=True)
+    assert STORE_PASSWORD not in repr(deployment.rest)
+
+    async def look() -> None:
+        async with served(deployment, tls=deployment.rest.tls) as (endpoint, _):
+            port = endpoint.addresses[0].rpartition(":")[2]
+            trusted = ssl.create_default_context(cadata=authority.pem())
+            async with httpx.AsyncClient(verify=trusted, timeout=WAIT_S) as client:
+                assert (await client.get(f"https://localhost:{port}/health")).status_code == 200
 
     in_loop(look())

@@ -74,8 +74,10 @@ def test_flows_into_the_chosen_clusters(file: Path, started: list[dict[str, Any]
 
 
 def test_options_reach_the_run(file: Path, started: list[dict[str, Any]]) -> None:
-    CliRunner().invoke(app, ["run", "--master", "local[2]", "--ui", "--watch", "--clusters", "c", str(file)])
-    assert started == [{"flows": ["a->c", "b->c"], "master": "local[2]", "ui": True, "watch": True}]
+    conf = ["--conf", "spark.cores.max=2", "--conf", "spark.executorEnv.A=b"]
+    CliRunner().invoke(app, ["run", "--master", "local[2]", *conf, "--ui", "--watch", "--clusters", "c", str(file)])
+    spark = {"master": "local[2]", "ui": True, "conf": {"spark.cores.max": "2", "spark.executorEnv.A": "b"}}
+    assert started == [{"flows": ["a->c", "b->c"], **spark, "watch": True}]
 
 
 @pytest.mark.parametrize(
@@ -83,6 +85,7 @@ def test_options_reach_the_run(file: Path, started: list[dict[str, Any]]) -> Non
     [
         (["--clusters", "north"], "--clusters north"),
         (["--master", "foo"], "--master foo"),
+        (["--conf", "cores=2"], "--conf cores"),
         (["--clusters"], "--clusters"),
     ],
 )

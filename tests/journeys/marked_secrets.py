@@ -21,6 +21,7 @@ __all__ = [
     "MISTAKES",
     "VARIABLE",
     "WORKER",
+    "environment_lines",
     "marked_lines",
     "process_lines",
     "spark_pages",
@@ -72,6 +73,17 @@ def process_lines() -> Iterator[str]:
     """What everybody on the machine sees of every process."""
     for process in psutil.process_iter(["cmdline"]):
         yield " ".join(process.info["cmdline"] or ())
+
+
+def environment_lines(root: int) -> list[str]:
+    """What processes below this one, and it itself, have in their environment besides what their user put there."""
+    found = set()
+    for process in (psutil.Process(root), *descendants(root)):
+        try:
+            found.update(f"{name}={value}" for name, value in process.environ().items() if name != VARIABLE)
+        except (psutil.NoSuchProcess, psutil.ZombieProcess):
+            continue
+    return marked_lines(sorted(found))
 
 
 def spark_pages(driver: int) -> dict[str, str]:

@@ -13,6 +13,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Awaitable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,6 +39,8 @@ STATE_DEADLINE_S = 120.0
 CALL_TIMEOUT_S = 90.0
 MISTAKES_THAT_CONNECT_CALLS_ITS_OWN = 500, 400
 """Connect's code for a client's mistake, and ours."""
+_COMMAND = threading.Lock()
+"""Who runs a command in this process has its standard output and its environment."""
 FREE_MAPS = ("config",)
 """Fields whose keys are a user's, or differ by version."""
 
@@ -48,6 +51,9 @@ class LanesForFlows:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._lanes: list[LaneProcesses] = []
+
+    where = "no Spark"
+    tasks_at_once: int | None = None
 
     def begin(self, lanes: int) -> None:
         pass
@@ -199,7 +205,8 @@ def deployed_by_command(base: str, known: Mapping[str, dict[str, Any]], folder: 
 
     def told(*words: str) -> list[str]:
         environment = {"MIRRORSPARK_URL": base, "MIRRORSPARK_FOLDER": str(folder)}
-        done = CliRunner().invoke(app, [*words, "east", "--json"], env=environment)
+        with _COMMAND:
+            done = CliRunner().invoke(app, [*words, "east", "--json"], env=environment)
         assert done.exit_code == 0, done.output
         return [one.get("action", one["state"]) for one in json.loads(done.stdout)["connectors"]]
 
@@ -238,7 +245,7 @@ def more_records(cluster: ClusterOfBrokers, topic: str, count: int = 10) -> None
 
 
 def test_case_by_case(known: Any, target_cluster: ClusterOfBrokers, topic_name: str, tmp_path: Path) -> None:
-    answers = {}
+    """Both conversations at the same time: each mostly waits for its own connectors."""
     group = f"connect-{topic_name}"
     worker = ConnectWorker(
         target_cluster.bootstrap,
@@ -247,13 +254,23 @@ def test_case_by_case(known: Any, target_cluster: ClusterOfBrokers, topic_name: 
         offsets_topic=f"{group}-offsets",
         status_topic=f"{group}-status",
     )
-    with worker:
-        answers["connect"] = conversation(worker.address, known["connect"])
-        deployed_by_command(worker.address, known["connect"], tmp_path / "connect-files")
-    with serving(target_cluster, f"ours-{topic_name}", tmp_path / "ours") as address:
-        wait_for(lambda: call(address, "GET", "/health").code == 200, "a healthy server", STATE_DEADLINE_S, 0.1)
-        answers["ours"] = conversation(address, known["ours"])
-        deployed_by_command(address, known["ours"], tmp_path / "our-files")
+
+    def with_connect() -> dict[str, Answer]:
+        with worker:
+            found = conversation(worker.address, known["connect"])
+            deployed_by_command(worker.address, known["connect"], tmp_path / "connect-files")
+            return found
+
+    def with_us() -> dict[str, Answer]:
+        with serving(target_cluster, f"ours-{topic_name}", tmp_path / "ours") as address:
+            wait_for(lambda: call(address, "GET", "/health").code == 200, "a healthy server", STATE_DEADLINE_S, 0.1)
+            found = conversation(address, known["ours"])
+            deployed_by_command(address, known["ours"], tmp_path / "our-files")
+            return found
+
+    with ThreadPoolExecutor(2) as threads:
+        begun = {"connect": threads.submit(with_connect), "ours": threads.submit(with_us)}
+        answers = {who: one.result() for who, one in begun.items()}
     found = [
         line for case in CASES for line in differences(case, answers["connect"][case.name], answers["ours"][case.name])
     ]

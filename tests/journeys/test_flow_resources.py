@@ -19,8 +19,9 @@ from urllib.parse import quote
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import not_a_server_error
-from tests.journeys.connect_cases import JSON, configs
+from tests.journeys.connect_cases import JSON
 from tests.journeys.flow_page import see_page
+from tests.journeys.seed_files import CLUSTER, command, seed_files
 from tests.journeys.test_connect_conformance import (
     Answer,
     LanesForFlows,
@@ -137,8 +138,8 @@ def _first_of_stream(client: Client) -> list[str]:
         return [one["flow"] for one in json.loads(answer.readline().partition(b"data: ")[2])["flows"]]
 
 
-def _no_request_breaks_it(client: Client) -> int:
-    """The flow's name is put in where one is wanted. How many went."""
+def _no_request_breaks_it(client: Client, connector: str) -> int:
+    """The flow's and the connector's names are put in where one is read. How many went."""
     schema = schemathesis.openapi.from_url(f"{client.base}/openapi.json")
     sent = 0
     for found in schema.get_all_operations():
@@ -154,8 +155,9 @@ def _no_request_breaks_it(client: Client) -> int:
         @given(case=found.ok().as_strategy())
         def ask(case: Any) -> None:
             nonlocal sent
-            if "flow" in (case.path_parameters or {}):
-                case.path_parameters["flow"] = client.flow
+            for word, name in (("flow", client.flow), ("connector", connector)):
+                if word in (case.path_parameters or {}) and (word == "flow" or case.method == "GET"):
+                    case.path_parameters[word] = name
             case.call_and_validate(checks=(not_a_server_error,))
             sent += 1
 
@@ -250,7 +252,7 @@ def test_a_files_flow_is_seen_and_steered(
         offsets = client.ask("GET", f"/connectors/{quote(flow)}.MirrorSourceConnector/offsets").body["offsets"]
         assert [one["offset"] for one in offsets if one["partition"]["topic"] == topic_name] == [{"offset": 9}]
         assert client.ask("DELETE", f"/connectors/{quote(flow)}.MirrorSourceConnector").code == 409
-        assert _no_request_breaks_it(client) > 40
+        assert _no_request_breaks_it(client, f"{flow}.MirrorSourceConnector") > 40
         assert client.ask("POST", f"{client.here}/resume").code == 200
         wait_for(client.runs, "a flow that runs after all that", DEADLINE_S, 0.2)
 
@@ -261,15 +263,29 @@ def test_a_files_flow_is_seen_and_steered(
 def test_a_connectors_flow_is_seen_and_steered(
     source_cluster: ClusterOfBrokers, target_cluster: ClusterOfBrokers, topic_name: str, tmp_path: Path
 ) -> None:
-    source = f"made-{os.getpid()}"
-    names = {short: f"{short}-{topic_name}" for short in ("msc", "cpc", "hbc")}
+    """The seeds' files by ``mirrorspark deploy``: they replicate, are seen, survive any request, are taken away."""
+    source, folder = f"made-{os.getpid()}", tmp_path / "mm2"
+    seed = seed_files(folder, (source, source_cluster), target_cluster, topic_name)
+    (connector,) = (name for name in seed if "msc" in name)
     with_records(source_cluster, topic_name)
-    config = configs(names, (source, source_cluster.bootstrap), ("west", target_cluster.bootstrap), topic_name)["msc"]
+
+    def told(*words: str) -> list[str]:
+        code, answer, said = command(address, folder, *words, CLUSTER)
+        assert code == 0, said
+        return [one.get("action", one["state"]) for one in answer["connectors"]]
+
     with serving(target_cluster, f"flows-{topic_name}", tmp_path / "serve") as address:
-        client = Client(address, f"{source}->west")
+        client = Client(address, f"{source}->{seed[connector]['target.cluster.alias']}")
         wait_for(lambda: call(address, "GET", "/health").code == 200, "a healthy server", DEADLINE_S, 0.1)
-        assert client.ask("PUT", f"/connectors/{names['msc']}/config", config).code == 201
+        assert told("deploy") == ["created"] * 3
         wait_for(client.runs, "a flow that runs", DEADLINE_S, 0.2)
+        wait_for(lambda: client.get()["records"] >= 10, "the records", DEADLINE_S, 0.2)
+        wait_for(lambda: told("status") == ["RUNNING"] * 3, "all connectors", DEADLINE_S, 0.2)
         values = {one["name"]: one for one in client.get("/config")["settings"]}
-        assert values["topics"]["origin"].startswith(f"connector {names['msc']}"), values["topics"]
-        _steer(client, topic_name, f"{source}.{topic_name}", names["msc"])
+        assert values["topics"]["origin"].startswith(f"connector {connector}"), values["topics"]
+        _steer(client, topic_name, topic_name, connector)
+        assert _no_request_breaks_it(client, connector) > 40
+        assert told("undeploy") == ["deleted"] * 3
+        assert call(address, "GET", "/health").code == 200
+    copied = [one.value for one in read_records(target_cluster.bootstrap, topic_name)[0]]
+    assert copied == [f"record {number}".encode() for number in range(10)]

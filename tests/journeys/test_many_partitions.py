@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import psutil
@@ -56,7 +57,7 @@ def _cpu_s(flow: FlowWithoutSpark) -> float:
 @pytest.mark.parametrize(
     ("measured_s", "ratio_max"),
     [
-        pytest.param(10.0, 4.0, id="short, on a busy machine"),
+        pytest.param(6.0, 4.0, id="short, on a busy machine"),
         pytest.param(60.0, RATIO_WANTED, id="as promised", marks=pytest.mark.slow),
     ],
 )
@@ -68,9 +69,9 @@ def test_990_idle_partitions_hardly_cost_cpu(
 ) -> None:
     source, target = ClusterOfBrokers("many-source"), ClusterOfBrokers("many-target")
     with started_together(source, target):
-        create_topic(source.bootstrap, "busy", BUSY)
-        for number in range(IDLE_TOPICS):
-            create_topic(source.bootstrap, f"idle-{number}", IDLE_EACH)
+        with ThreadPoolExecutor(IDLE_TOPICS) as threads:  # most of it is waiting for leaders
+            names = [("busy", BUSY), *((f"idle-{number}", IDLE_EACH) for number in range(IDLE_TOPICS))]
+            list(threads.map(lambda one: create_topic(source.bootstrap, *one), names))
         changes = {"source": source, "target": target, "topic_sync": TopicSync(refresh_interval_s=5.0)}
         few = lanes_without_spark(flow_settings("busy", **changes))
         many = lanes_without_spark(flow_settings("busy, idle-.*", **changes))

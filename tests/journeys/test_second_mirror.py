@@ -7,15 +7,22 @@ import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from mirrorspark.errors import Fenced
+import pytest
+
+from mirrorspark.cluster.cluster_client import ClusterClient
+from mirrorspark.cluster.deadline import Deadline
+from mirrorspark.cluster.keyed_topic import KeyedTopic
+from mirrorspark.errors import Fenced, LabError, NewerFormat
 from mirrorspark.lab.catch_up import wait_until_caught_up
 from mirrorspark.lab.checker import check_copy
-from mirrorspark.lab.clients import total_records, wait_for
+from mirrorspark.lab.clients import create_topic, total_records, wait_for
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
 from mirrorspark.lab.flow_without_spark import FlowWithoutSpark
 from mirrorspark.lab.mirror import Mirror, mirror_properties
 from mirrorspark.lab.workload import Workload
+from mirrorspark.offsets.internal_topics import PLAN_KEY, plan_topic
 from mirrorspark.settings import FlowSettings
 
 FENCED = 4
@@ -86,3 +93,39 @@ def test_a_frozen_mirrors_lanes_are_shut_out_when_they_wake(
     assert isinstance(first.failure, Fenced)
     second.stop()
     _assert_exact(target, remote, workload)
+
+
+def test_an_older_mirrorspark_steps_aside_for_a_newer_one_and_does_not_start_over_it(
+    source_cluster: ClusterOfBrokers,
+    target_cluster: ClusterOfBrokers,
+    topic_name: str,
+    flow_settings: Callable[..., FlowSettings],
+    lanes_without_spark: Callable[..., FlowWithoutSpark],
+    connect: Callable[..., ClusterClient],
+    in_loop: Callable[..., Any],
+) -> None:
+    """The newer one is played by the record that it would write: a plan in a format of which we know only who leads."""
+    create_topic(source_cluster.bootstrap, topic_name)
+    settings = flow_settings(topic_name)
+    older = lanes_without_spark(settings)
+    plans = KeyedTopic(connect(target_cluster), plan_topic(settings.flow.books))
+    generation = older.runtime.generation + 1
+    newer = b'{"v":2,"owner":[%d,"id","elsewhere",7,"more"],"lanes":{"of":"another shape"}}' % generation
+
+    def published() -> bytes | None:
+        found: dict[bytes, bytes] = in_loop(plans.read_all(Deadline(60.0)))
+        return found.get(PLAN_KEY)
+
+    in_loop(plans.append([(PLAN_KEY, newer)], Deadline(60.0)))
+    older.wait_ended(ENDS_S)
+    assert isinstance(older.failure, Fenced)
+    assert f"was taken over by mirrorspark pid 7 on elsewhere (generation {generation})" in str(older.failure)
+    assert "failed" not in older.log_text(), older.log_text()  # its lanes left as superseded
+    assert published() == newer  # no last plan of its own over the new one
+
+    with pytest.raises(LabError) as caught:
+        lanes_without_spark(settings)
+    refusal = caught.value.__cause__
+    assert isinstance(refusal, NewerFormat)
+    assert "the flow's plan is of format 2, written by a newer mirrorspark" in str(refusal)
+    assert published() == newer

@@ -70,7 +70,8 @@ class Relay:
     @contextmanager
     def mirror_maker(self) -> Iterator[MirrorMaker]:
         self.turns += 1
-        mirror = MirrorMaker(self.properties(), self.folder / f"mm2-{self.turns}", heap_mb=HEAP_MB)
+        folder = self.folder / f"mm2-{self.turns}"
+        mirror = MirrorMaker(self.properties(), folder, heap_mb=HEAP_MB, is_measured=False)
         try:
             mirror.start()
             self.wait_for_more("MirrorMaker 2")

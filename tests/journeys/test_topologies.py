@@ -1,7 +1,7 @@
 """Several flows in one process: a chain, a fan-out and an aggregation beside flows that fail, and edits while they run.
 
 The flows, their heartbeats and edits of the file are the mirror's own (``control.flow_set``, ``control.reload``); only the
-lanes are plain processes instead of Spark's. The last journey runs the whole process with Spark.
+lanes are plain processes instead of Spark's. ``test_start_before_spark`` edits the file of a whole process with Spark.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from mirrorspark.errors import SettingsError
 from mirrorspark.lab.clients import admin, create_topic, topic_partitions, total_records, wait_for
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
 from mirrorspark.lab.flow_without_spark import LaneProcesses
-from mirrorspark.lab.mirror import Mirror, mirror_properties
+from mirrorspark.lab.mirror import mirror_properties
 from mirrorspark.lab.plain_records import read_records, write_values
 from mirrorspark.lab.preload import preload
 from mirrorspark.lab.workload import Workload
@@ -57,6 +57,9 @@ class Lanes:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.of_flow: dict[Flow, LaneProcesses] = {}
+
+    where = "no Spark"
+    tasks_at_once: int | None = None
 
     def begin(self, lanes: int) -> None:
         return None
@@ -449,34 +452,3 @@ def test_two_mirrors_share_a_flow_with_topics_of_their_own(
         assert mirror.flows.errors == []
     plans = [name for name in _names(target) if name.startswith(f"mirrorspark-plan.{alias}.")]
     assert sorted(plans) == [f"mirrorspark-plan.{alias}.group.{family}.internal" for family in ("bills", "orders")]
-
-
-def test_a_running_process_takes_edits_of_its_file(
-    source_cluster: ClusterOfBrokers, target_cluster: ClusterOfBrokers, topic_name: str
-) -> None:
-    """``--watch`` and SIGHUP, with Spark: the lanes that run are the ones that carry the new topic."""
-    source, target = source_cluster.bootstrap, target_cluster.bootstrap
-    alias, late = f"live-{topic_name}", f"{topic_name}-late"
-    create_topic(source, topic_name)
-    create_topic(source, late)
-    write_values(source, topic_name, [b"first"])
-    write_values(source, late, [b"late"])
-    extra = {f"{alias}->west.topics": topic_name, "emit.heartbeats.enabled": "false"}
-    properties = mirror_properties((alias, source), ("west", target), tasks_max=1, extra=extra)
-    with Mirror(properties, arguments=["--watch"]) as mirror:
-        mirror.wait_carrying()
-        wait_for(lambda: len(mirror.lane_workers()) == 1, "Spark's lane", DEADLINE_S)
-        workers = mirror.lane_workers()
-
-        _write(mirror.file, {**properties, "taks.max": "3"})
-        wait_for(lambda: "edit refused: SETTINGS: " in mirror.log_tail(50), "the bad edit to be refused", DEADLINE_S)
-        wait_for(lambda: "edit.refused" in mirror.log_tail(50), "the bad edit among the notices", DEADLINE_S)
-
-        _write(mirror.file, {**properties, f"{alias}->west.topics": f"{topic_name}, {late}"})
-        wait_for(lambda: _values(target, f"{alias}.{late}") == [b"late"], "the new topic", DEADLINE_S)
-        assert mirror.lane_workers() == workers, mirror.log_tail(50)
-
-        mirror.hang_up()
-        wait_for(lambda: "edit: nothing has changed" in mirror.log_tail(50), "SIGHUP to be heard", DEADLINE_S)
-        assert mirror.stop() == 0, mirror.log_tail(100)
-    assert total_records(target, f"{alias}.{topic_name}") >= 1

@@ -11,7 +11,8 @@ import pytest
 from mirrorspark.errors import LabError
 from mirrorspark.lab import jars
 from mirrorspark.lab.jar_resolver import resolve
-from mirrorspark.lab.jars import COORDINATES, KAFKA_VERSION, kafka_class_path, kafka_jars
+from mirrorspark.lab.jars import kafka_class_path, kafka_jars
+from mirrorspark.lab.kafka_version import KAFKA_2_8, LATEST
 
 NAMES = ("org.apache.kafka_kafka_2.13-4.3.1.jar", "scala-library-2.13.18.jar")
 
@@ -21,10 +22,12 @@ class FakeRegistry:
 
     def __init__(self) -> None:
         self.asked = 0
+        self.coordinates: tuple[str, ...] = ()
         self.is_reachable = True
 
     def resolve(self, coordinates: Sequence[str], ivy_home: Path, *, answer_timeout_s: float) -> list[Path]:
         self.asked += 1
+        self.coordinates = tuple(coordinates)
         if not self.is_reachable:
             raise LabError("no registry answered")
         made = [ivy_home / name for name in NAMES]
@@ -44,7 +47,7 @@ def registry(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeRegistry:
 
 
 def _folder(tmp_path: Path) -> Path:
-    return tmp_path / "cache" / f"kafka-{KAFKA_VERSION}"
+    return tmp_path / "cache" / f"kafka-{LATEST.number}"
 
 
 def _in_a_new_process() -> list[Path]:
@@ -143,9 +146,34 @@ def test_jars_of_a_kafka_that_is_there_need_no_registry(
     assert registry.asked == 0
 
 
+def test_each_version_has_a_folder_and_a_variable_of_its_own(
+    registry: FakeRegistry, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KAFKA_HOME", str(tmp_path))  # of the latest version only
+    kafka_jars(KAFKA_2_8)
+    assert registry.coordinates == KAFKA_2_8.coordinates
+    assert (tmp_path / "cache" / "kafka-2.8.2" / "manifest.json").exists()
+    libs = tmp_path / "old"
+    libs.mkdir()
+    monkeypatch.setenv("MIRRORSPARK_KAFKA_JARS_2_8", str(libs))
+    for name in ("kafka_2.13-2.8.1", "kafka-clients-2.8.1", "scala-library-2.13.5"):
+        (libs / f"{name}.jar").touch()
+    with pytest.raises(LabError, match=r"no zookeeper-\*.jar: point it to Kafka 2.8.x"):
+        kafka_jars(KAFKA_2_8)
+    (libs / "zookeeper-3.5.9.jar").touch()
+    assert len(kafka_jars(KAFKA_2_8)) == 4
+
+
+def test_an_old_version_that_cannot_be_fetched_is_named(registry: FakeRegistry) -> None:
+    registry.is_reachable = False
+    with pytest.raises(LabError, match=r"Kafka 2\.8\.2 could not be fetched") as caught:
+        kafka_jars(KAFKA_2_8)
+    assert "MIRRORSPARK_KAFKA_JARS_2_8" in str(caught.value)
+
+
 def test_real_resolver_without_a_registry_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     nowhere = "-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=9 -Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=9"
     # An empty home: jars that a local Maven repository holds would be found without a registry.
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", f"{nowhere} -Duser.home={tmp_path}")
     with pytest.raises(LabError, match=r"the resolver failed: .*refused"):
-        resolve(COORDINATES[:1], tmp_path / "ivy")
+        resolve(LATEST.coordinates[:1], tmp_path / "ivy")

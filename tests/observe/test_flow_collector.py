@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,18 +14,20 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import CollectorRegistry
 
+from mirrorspark.cluster.traffic import Traffic
 from mirrorspark.events import Event, EventKind
 from mirrorspark.names import Flow, TopicPartition
 from mirrorspark.observe.flow_collector import FlowCollector, flow_of, metrics_text
 from mirrorspark.observe.flow_status import LANE_SILENT_S, FlowStatus
 from mirrorspark.observe.jvm_figures import Collector, JvmFigures, MemoryArea
 from mirrorspark.observe.metric_catalogue import METRICS
+from mirrorspark.observe.metric_catalogue.clients import WORKER_CLIENT_PREFIX
 from mirrorspark.observe.metric_catalogue.process import JVM
 from mirrorspark.observe.sampled_window import SampledWindow
 from mirrorspark.settings import MetricsSettings
 
 ORDERS = [TopicPartition("east.orders", number) for number in range(3)]
-SERIES_OF_A_PARTITION_MAX = 40
+SERIES_OF_A_PARTITION_MAX = 50
 Samples = dict[str, dict[tuple[str, ...], float]]
 
 
@@ -53,6 +55,7 @@ def status() -> FlowStatus:
 
 def report(status: FlowStatus, lane: int, *places: TopicPartition, records: int = 10, **changes: Any) -> None:
     counts = {"cpu_s": 1.5, "fences": 2, "duplicates_avoided": 40, "batches": 4, "commits": 2, "commit_ms": 10}
+    counts |= {"batch_records_max": 7, "fetches": 4, "fetch_ms": 100, "fetch_ms_max": 60, "transactions": 2}
     text = {
         "lane": lane,
         "generation": 7,
@@ -78,7 +81,8 @@ def scrape(*statuses: FlowStatus, **limits: int) -> Samples:
     found: Samples = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
-            metric = METRICS.get(sample.name)
+            name = re.sub("^kafka_connect_connect_metrics_[a-z]+_[a-z]+_", WORKER_CLIENT_PREFIX, sample.name)
+            metric = METRICS.get(name)
             if metric is None:
                 assert sample.name.startswith(("process_", "python_")), f"{sample.name} is not in the catalogue"
                 continue
@@ -116,6 +120,12 @@ def test_lag_is_that_of_the_last_look_at_the_source(status: FlowStatus) -> None:
     assert found["mirrorspark_flow_source_look_age_seconds"]["east->west",] == 4
     consumer = '"east->west|east->west.MirrorSourceConnector-1|replication-consumer"'
     assert found["kafka_consumer_fetch_manager_records_lag"][consumer, "orders", "1"] == 100
+    status.source_ends.starts = dict.fromkeys(ORDERS, 4)
+    status.source_ends.take(clock.now, dict.fromkeys(ORDERS, 110), dict.fromkeys(ORDERS, 90))
+    found = scrape(status)
+    assert found["kafka_consumer_fetch_manager_records_lag_max"][consumer, "orders", "1"] == 100
+    assert found["kafka_consumer_fetch_manager_records_lag_avg"][consumer, "orders", "1"] == 60
+    assert found["kafka_consumer_fetch_manager_records_lead"][consumer, "orders", "1"] == 6
 
 
 def test_names_of_the_metrics_reporter_have_no_quotes(status: FlowStatus) -> None:
@@ -133,6 +143,7 @@ def test_names_of_the_metrics_reporter_have_no_quotes(status: FlowStatus) -> Non
 
 def test_checkpoints_and_heartbeats_are_connectors_of_older_rules(status: FlowStatus) -> None:
     status.groups = {"groups": 1, "partitions": 1, "checkpoints_written": 5}
+    status.groups |= {"checkpoint_appends": 5, "checkpoint_append_max": 1}
     status.heartbeat_sent_at, status.heartbeats_sent = status.clock(), 12
     status.fail("heartbeats", "refused")
     found = scrape(status)
@@ -141,7 +152,8 @@ def test_checkpoints_and_heartbeats_are_connectors_of_older_rules(status: FlowSt
         assert found[f"connect_source_task_metrics_{name}_source_record_write_total"]["0",] == written
         assert found[f"connect_task_error_metrics_{name}_total_record_failures"]["0",] == fails
         assert found[f"connect_connector_task_metrics_{name}_running_ratio"]["0",] == 1 - fails
-        assert math.isnan(found[f"connect_connector_task_metrics_{name}_batch_size_max"]["0",])
+        assert found[f"connect_connector_task_metrics_{name}_batch_size_max"]["0",] == 1
+        assert found[f"connect_task_error_metrics_{name}_total_retries"]["0",] == fails
     assert found["kafka_connect_connect_worker_metrics_task_startup_success_percentage"][()] == 1
     assert found["kafka_connect_connect_worker_metrics_connector_startup_attempts_total"][()] == 3
 
@@ -230,10 +242,68 @@ def test_connectors_and_tasks_as_connect_would_tell_them(status: FlowStatus) -> 
     assert found["kafka_connect_worker_connector_count"][()] == 1
     assert found["kafka_connect_connector_task_offset_commit_avg_time_ms"][connector, "0"] == 5
     assert found["kafka_connect_connector_task_batch_size_avg"][connector, "0"] == 5
-    assert math.isnan(found["connect_connector_task_metrics_mirrorsourceconnector_batch_size_max"]["0",])
+    assert found["connect_connector_task_metrics_mirrorsourceconnector_batch_size_max"]["0",] == 7
     producer = '"connector-producer-east->west.MirrorSourceConnector-0"'
     assert found["kafka_producer_buffer_available_bytes"][producer,] == 800
     assert found["kafka_producer_outgoing_byte_total"][producer,] == 2_000
+
+
+def test_connections_are_told_by_client_and_broker(status: FlowStatus) -> None:
+    rows = {"source": {"1": [10, 9, 500, 80_000, 90]}, "target": {"1": [4, 4, 70_000, 200, 8], "2": [1, 0, 50, 0, 0]}}
+    report(status, 0, ORDERS[0], ORDERS[2], traffic=rows)
+    found = scrape(status)
+    consumer = '"east->west|east->west.MirrorSourceConnector-0|replication-consumer"'
+    producer = '"connector-producer-east->west.MirrorSourceConnector-0"'
+    assert found["kafka_consumer_incoming_byte_total"][consumer,] == 80_000
+    assert found["kafka_producer_outgoing_byte_total"][producer,] == 70_050
+    assert found["kafka_producer_producer_metrics_outgoing_byte"][producer.strip('"'),] == 70_050
+    assert found["kafka_consumer_node_request_total"][consumer, "node-1"] == 10
+    assert found["kafka_consumer_node_request_latency_avg"][consumer, "node-1"] == 10
+    assert found["kafka_producer_node_outgoing_byte_total"][producer, "node-2"] == 50
+    assert found["kafka_producer_node_request_latency_avg"][producer, "node-2"] == 0
+    assert found["kafka_consumer_fetch_manager_fetch_latency_avg"][consumer,] == 25
+    assert found["kafka_consumer_start_time_seconds"][consumer,] == 0.001
+    report(status, 0, ORDERS[0], since_ms=99, traffic={"source": {"1": [1, 1, 1, 1, 1]}, "target": {}})
+    assert scrape(status)["kafka_consumer_node_request_total"][consumer, "node-1"] == 11, "they go on"
+
+
+def test_the_drivers_connections_are_the_workers_client(status: FlowStatus) -> None:
+    figures = dict.fromkeys(Traffic().figures(), 0.0)
+    figures |= {"opened": 3, "closed": 1, "requests": 20, "answers": 20, "bytes_out": 1_000, "bytes_in": 9_000}
+    figures |= {"answer_s": 0.1, "request_bytes_max": 80, "turns": 10, "turn_s": 0.001}
+    status.worker_traffic = lambda: {1: figures, 2: figures}
+    status.began_at_s -= 100
+    text = metrics_text(lambda: [status])().decode()
+    client = "kafka_connect_connect_metrics_east_west_"
+    told = {line.split()[0]: float(line.split()[1]) for line in text.splitlines() if line.startswith(client)}
+    assert told[f"{client}connection_count"] == 4
+    assert told[f"{client}request_total"] == 40
+    assert told[f"{client}network_io_total"] == 80
+    assert told[f"{client}request_size_avg"] == 50
+    assert told[f"{client}request_size_max"] == 80
+    assert told[f"{client}io_ratio"] + told[f"{client}io_wait_ratio"] == 1
+    assert 99e9 < told[f"{client}io_waittime_total"] < 160e9
+    assert scrape(status)["kafka_connect_node_request_latency_avg"]['"east->west"', "node-2"] == 5
+
+
+def test_a_lead_is_a_rebalance(status: FlowStatus) -> None:
+    clock = status.clock
+    assert isinstance(clock, Clock)
+    prefix = "kafka_connect_worker_rebalance_"
+    assert scrape(status)[f"{prefix}completed_rebalances_total"][()] == 1
+    status.begin(8)
+    clock.now += 4
+    report(status, 0, ORDERS[0], generation=8)
+    assert scrape(status)[f"{prefix}rebalancing"][()] == 1
+    report(status, 1, ORDERS[1], generation=8)
+    clock.now += 2
+    found = scrape(status)
+    assert found[f"{prefix}rebalancing"][()] == 0
+    assert found[f"{prefix}completed_rebalances_total"][()] == 2
+    assert found[f"{prefix}rebalance_avg_time_ms"][()] == 2_000
+    assert found[f"{prefix}rebalance_max_time_ms"][()] == 4_000
+    assert found[f"{prefix}time_since_last_rebalance_ms"][()] == 2_000
+    assert found["kafka_connect_connect_worker_rebalance_metrics_completed_rebalances"][()] == 2
 
 
 def silent(status: FlowStatus) -> None:
@@ -325,6 +395,8 @@ def test_groups_and_syncs(status: FlowStatus) -> None:
     theirs = "kafka_connect_mirror_mirrorcheckpointconnector_checkpoint_latency_ms"
     assert found[theirs]["east", "west", "app", "east.orders", "0"] == 250
     assert found["kafka_connect_worker_connector_count"][()] == 2
+    left = "west, group=app, topic=east.orders, partition=0"
+    assert found["kafka_connect_mirror_checkpoint_connector_checkpoint_latency_ms_avg"]["east", left] == 250
     assert list(scrape(status, checkpoints_max=1)[theirs]) == [("east", "west", "all", "all", "all")]
 
 

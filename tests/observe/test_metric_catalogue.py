@@ -5,101 +5,27 @@ from __future__ import annotations
 import re
 
 import pytest
+from tests.observe.named_series import missing_series, named_series
 
 from mirrorspark.events import EventKind
-from mirrorspark.observe.metric_catalogue import ABSENT, FAMILIES, METRICS, Metric, MetricKind
+from mirrorspark.observe.metric_catalogue import FAMILIES, METRICS, TWINS, Metric, MetricKind
 from mirrorspark.observe.own_series import EVENT_KINDS
-
-STRIMZI_DASHBOARD = [
-    "kafka_connect_worker_connector_count",
-    "kafka_connect_worker_task_count",
-    "kafka_connect_mirror_mirrorsourceconnector_record_rate",
-    "kafka_connect_mirror_mirrorsourceconnector_byte_rate",
-    "kafka_connect_mirror_mirrorsourceconnector_record_age_ms",
-    "kafka_connect_mirror_mirrorsourceconnector_record_age_ms_avg",
-    "kafka_connect_mirror_mirrorsourceconnector_record_age_ms_min",
-    "kafka_connect_mirror_mirrorsourceconnector_record_age_ms_max",
-    "kafka_connect_mirror_mirrorsourceconnector_replication_latency_ms",
-    "kafka_connect_mirror_mirrorsourceconnector_replication_latency_ms_avg",
-    "kafka_connect_mirror_mirrorsourceconnector_replication_latency_ms_min",
-    "kafka_connect_mirror_mirrorsourceconnector_replication_latency_ms_max",
-    "kafka_connect_mirror_mirrorcheckpointconnector_checkpoint_latency_ms",
-    "kafka_consumer_fetch_manager_records_lag",
-    "kafka_consumer_incoming_byte_total",
-    "kafka_producer_outgoing_byte_total",
-    "kafka_producer_buffer_available_bytes",
-    "kafka_connect_connector_task_offset_commit_avg_time_ms",
-    "kafka_connect_source_task_source_record_active_count",
-    "kafka_connect_coordinator_assigned_connectors",
-    "kafka_connect_worker_rebalance_rebalancing",
-    "kafka_connect_coordinator_assigned_tasks",
-    "jvm_memory_used_bytes",
-    "jvm_gc_collection_seconds_sum",
-    "jvm_threads_current",
-]
-"""All that it asks a mirror for, as of August 2026; besides these it names cAdvisor's container_cpu_usage_seconds_total."""
-REPORTER_DASHBOARD = [
-    "kafka_connect_connect_coordinator_metrics_assigned_connectors",
-    "kafka_connect_connect_coordinator_metrics_assigned_tasks",
-    "kafka_connect_connect_worker_metrics_connector_count",
-    "kafka_connect_connect_worker_metrics_task_count",
-    "kafka_connect_connect_worker_rebalance_metrics_rebalancing",
-    "kafka_connect_connector_task_metrics_offset_commit_avg_time_ms",
-    "kafka_consumer_consumer_fetch_manager_metrics_records_lag",
-    "kafka_consumer_consumer_metrics_incoming_byte",
-    "kafka_producer_producer_metrics_outgoing_byte",
-    "kafka_producer_producer_metrics_buffer_available_bytes",
-    "process_cpu_seconds_total",
-]
-"""Of the dashboard for Strimzi's Metrics Reporter, what the other one has not."""
-OLDER_RULES = {
-    "kafka_connect_connect_worker_metrics_": "connector_count task_count connector_startup_attempts_total "
-    "connector_startup_success_total connector_startup_failure_total connector_startup_success_percentage "
-    "connector_startup_failure_percentage task_startup_attempts_total task_startup_success_total "
-    "task_startup_failure_total task_startup_success_percentage task_startup_failure_percentage",
-    "connect_mirror_mirrorsourceconnector_": "byte_rate byte_count record_age_ms record_rate record_count "
-    "replication_latency_ms",
-    "connect_mirror_mirrorcheckpointconnector_": "checkpoint_latency_ms",
-    **{
-        f"{prefix}_{connector}_{more}": endings
-        for connector in ("mirrorsourceconnector", "mirrorcheckpointconnector", "mirrorheartbeatconnector")
-        for prefix, more, endings in (
-            (
-                "connect_worker_metrics",
-                "connector_",
-                "destroyed_task_count failed_task_count paused_task_count running_task_count total_task_count "
-                "unassigned_task_count",
-            ),
-            (
-                "connect_connector_task_metrics",
-                "",
-                "batch_size_avg batch_size_max offset_commit_avg_time_ms offset_commit_failure_percentage "
-                "offset_commit_max_time_ms offset_commit_success_percentage running_ratio",
-            ),
-            (
-                "connect_source_task_metrics",
-                "",
-                "source_record_active_count source_record_poll_total source_record_write_total",
-            ),
-            (
-                "connect_task_error_metrics",
-                "",
-                "total_record_errors total_record_failures total_records_skipped total_retries",
-            ),
-        )
-    },
-}
 
 
 def test_each_series_is_declared_once() -> None:
     names = [metric.name for family in FAMILIES.values() for metric in family]
     assert len(names) == len(set(names)) == len(METRICS)
-    assert not {one.name for one in ABSENT} & METRICS.keys()
+
+
+def test_no_two_series_are_one_family_of_open_metrics() -> None:
+    """There a counter's family has its name without the ending."""
+    counters = {name.removesuffix("_total") for name, one in METRICS.items() if one.kind is MetricKind.COUNTER}
+    assert not counters & METRICS.keys()
 
 
 @pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
 def test_a_series_is_described(metric: Metric) -> None:
-    assert re.fullmatch(r"[a-z][a-z0-9_]+", metric.name)
+    assert re.fullmatch(r"[a-z][a-z0-9_]+", metric.name.replace("{client}", "a_b"))
     assert all(re.fullmatch(r"[a-z_]+", label) for label in metric.labels)
     assert not {"job", "instance"} & set(metric.labels), "Prometheus' own: it would call ours exported_job"
     assert metric.help.endswith(".")
@@ -121,14 +47,26 @@ def test_our_own_names_carry_base_units(metric: Metric) -> None:
     assert metric.name.endswith("_total") == (metric.kind is MetricKind.COUNTER)
 
 
-def test_what_the_strimzi_dashboard_names_is_there() -> None:
-    assert [name for name in (*STRIMZI_DASHBOARD, *REPORTER_DASHBOARD) if name not in METRICS] == []
-
-
-def test_what_older_rules_name_is_there() -> None:
-    names = [prefix + ending for prefix, endings in OLDER_RULES.items() for ending in endings.split()]
-    assert [name for name in names if name not in METRICS] == []
+def test_what_dashboards_and_rules_name_is_there_with_its_labels() -> None:
+    assert len(named_series()) > 250
+    assert missing_series(((name, one.labels) for name, one in METRICS.items()), "{client}") == []
     assert METRICS["connect_mirror_mirrorsourceconnector_record_count"].labels == ("target", "topic", "partition")
+
+
+def test_a_name_or_a_label_that_is_not_there_is_seen() -> None:
+    told = {name: list(one.labels) for name, one in METRICS.items()}
+    del told["kafka_connect_worker_rebalance_epoch"]
+    told["kafka_consumer_node_request_total"].remove("nodeid")
+    assert missing_series(told.items(), "{client}") == [
+        "kafka_connect_worker_rebalance_epoch []",
+        "kafka_consumer_node_request_total ['clientid', 'nodeid']",
+    ]
+
+
+@pytest.mark.parametrize(("name", "twin"), TWINS.items(), ids=lambda one: getattr(one, "name", one))
+def test_a_twin_has_the_first_labels_of_its_series(name: str, twin: Metric) -> None:
+    labels = [label.replace("clientid", "client_id") for label in METRICS[name].labels]
+    assert labels[: len(twin.labels)] == list(twin.labels)
 
 
 def test_every_kind_of_event_is_told() -> None:

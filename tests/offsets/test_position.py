@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mirrorspark.errors import NewerFormat
 from mirrorspark.names import Flow
 from mirrorspark.offsets.position import Booked, LastWriter, Position, positions_group
 
@@ -83,7 +85,7 @@ def test_a_position_reads_back(position: Position) -> None:
         "{}",
         '{"v":1}',
         "{" * 50,
-        json.dumps({**TEXT, "v": 2}),
+        json.dumps({**TEXT, "v": 0}),
         json.dumps({**TEXT, "up": None}),
         json.dumps({**TEXT, "up": "many"}),
         json.dumps({**TEXT, "up": []}),
@@ -119,4 +121,11 @@ json_values = st.recursive(
 
 @given(st.sampled_from(sorted(TEXT)), json_values)
 def test_a_part_of_another_type_never_raises(part: str, value: object) -> None:
-    Position.from_commit(950, json.dumps({**TEXT, part: value}))
+    newer = isinstance(value, int) and value > 1
+    with pytest.raises(NewerFormat) if part == "v" and newer else nullcontext():
+        Position.from_commit(950, json.dumps({**TEXT, part: value}))
+
+
+def test_a_newer_mirrorsparks_position_is_refused_and_not_proved_anew() -> None:
+    with pytest.raises(NewerFormat, match=r"a position on the target is of format 2, .* reads formats up to 1"):
+        Position.from_commit(950, json.dumps({**TEXT, "v": 2, "up": {"unknown": True}}))

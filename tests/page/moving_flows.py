@@ -181,13 +181,15 @@ class MovingFlows:
         ]
         return FlowLanes(flow, LANES, rows)
 
-    def lag(self, flow: str) -> FlowLagView:
+    def lag(self, flow: str, page: Page) -> FlowLagView:
         self.flow(flow)
         rows = [
             TopicLagView(topic, f"east.{topic}", PARTITIONS_PER_TOPIC, _lag((topic, 0)), 1.0, 0.1, 48.0, 48_000.0 + n)
             for n, topic in enumerate(self.topics)
         ]
-        return FlowLagView(flow, 900, 900_000.0, 0.4, 0.3, sorted(rows, key=lambda row: -row.lag_records))
+        rows.sort(key=lambda row: -row.lag_records)
+        shown = rows[page.offset : page.offset + page.limit]
+        return FlowLagView(flow, 900, 900_000.0, 0.4, 0.3, len(rows), len(rows), page.limit, page.offset, shown)
 
     def config(self, flow: str) -> FlowConfig:
         self.flow(flow)

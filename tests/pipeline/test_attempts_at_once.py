@@ -200,3 +200,38 @@ def test_of_two_owners_at_once_one_appends(
 
     found = dict(zip(cases, in_loop(main()), strict=True))
     assert found == {case: [b"one", b"two", b"three"] for case in cases}
+
+
+def test_a_lane_of_the_bridge_does_not_shut_out_the_one_of_spark_that_has_just_shut_it_out(
+    source_cluster: ClusterOfBrokers,
+    target_cluster: ClusterOfBrokers,
+    connect: Callable[..., ClusterClient],
+    in_loop: Callable[..., Any],
+    topic_name: str,
+) -> None:
+    """Spark's has fenced and not signed: by the partition's name the bridge's would still be the one to carry it."""
+    partition = Partition(source_cluster, target_cluster, topic_name)
+    clients = connect(source_cluster), connect(target_cluster)
+
+    async def main() -> None:
+        await ensure_internal_topics(clients[1], partition.settings)
+        await _publish(clients[1], partition, (1, 0, BRIDGE_EPOCH), 1)
+        bridges, sparks = (Attempts(partition.settings, (1, 0, epoch), clients) for epoch in (BRIDGE_EPOCH, 1))
+        carrying = asyncio.ensure_future(bridges.carry())
+        await partition.wait_carried(2)
+        signing = Held(sparks.run._positions, "commit")
+        taking_over = asyncio.ensure_future(sparks.carry())
+        await signing.reached.wait()
+        await asyncio.to_thread(partition.write, b"three")
+        await carrying
+        signing.go.set()
+        await partition.wait_carried(3)
+        first = sparks.run
+        await asyncio.sleep(SAY_S)
+        assert sparks.run is first
+        assert not taking_over.done()
+        sparks.stop()
+        await taking_over
+
+    in_loop(main())
+    assert partition.carried() == [b"one", b"two", b"three"]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mirrorspark.errors import NewerFormat
 from mirrorspark.names import TopicPartition
 from mirrorspark.plan.lanes import IMBALANCE_MIN, Assignment, Owner, Plan, spread
 
@@ -253,6 +254,18 @@ def test_a_plan_of_before_remote_ids_reads_as_not_known() -> None:
     raw = b'{"v":1,"owner":[1,"i","h",2],"version":1,"stopping":false,"paused":[],"lanes":[{"a":["east.a","ab",[0]]}]}'
     assert Plan.from_json(raw).lanes == ((Assignment(TopicPartition("a", 0), "east.a", "ab"),),)
     assert Plan.from_json(raw).to_json() == raw
+
+
+def test_of_a_newer_mirrorsparks_plan_only_the_owner_is_read() -> None:
+    raw = b'{"v":2,"owner":[7,"i","h",2,"more"],"lanes":{"in":"another shape"}}'
+    with pytest.raises(NewerFormat, match=r"the flow's plan is of format 2, .* reads formats up to 1"):
+        Plan.from_json(raw)
+    assert Plan.owner_in(raw) == Owner(7, "i", "h", 2)
+
+
+def test_a_key_that_is_not_known_is_ignored() -> None:
+    plan = Plan(Owner(3, "id", "host", 42), lanes=spread(_topic("orders", 3), 2))
+    assert Plan.from_json(plan.to_json()[:-1] + b',"added":"later"}') == plan
 
 
 def test_a_plan_without_lanes_reads_back() -> None:

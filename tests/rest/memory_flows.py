@@ -109,10 +109,11 @@ class MemoryFlows:
         lane = LaneView(0, "carrying", True, 0.4, 1, 2500, 1, 2, 3, 4, 5, 0.05, [Waiting("east.orders-3", "why")])
         return FlowLanes(flow, 1, [lane])
 
-    def lag(self, flow: str) -> FlowLagView:
+    def lag(self, flow: str, page: Page) -> FlowLagView:
         self._need(flow)
+        self.asked.append((page, False))
         topic = TopicLagView("orders", "east.orders", 20, 40, 40960.0, 0.8, 120.0, 122880.0)
-        return FlowLagView(flow, 40, 40960.0, 0.8, 0.4, [topic])
+        return FlowLagView(flow, 40, 40960.0, 0.8, 0.4, 250, 1, page.limit, page.offset, [topic])
 
     def config(self, flow: str) -> FlowConfig:
         self._need(flow)

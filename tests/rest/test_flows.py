@@ -77,7 +77,7 @@ GETS = {
     "/flows/F": "`GET /mirrorspark/v1/flows`",
     "/flows/F/partitions": "`GET …/{flow}/partitions?search=&sort=lag|name&limit=&offset=`",
     "/flows/F/lanes": "`GET …/{flow}/lanes`",
-    "/flows/F/lag": "`GET …/{flow}/lag`",
+    "/flows/F/lag": "`GET …/{flow}/lag?search=&limit=&offset=`",
     "/flows/F/groups": "`GET …/{flow}/groups?search=&limit=&offset=`",
     "/flows/F/groups/bill%2Fing": "`GET …/{flow}/groups?search=&limit=&offset=` 2",
     "/flows/F/events": "`GET …/{flow}/events`, `GET /mirrorspark/v1/events`",
@@ -118,7 +118,8 @@ def test_metrics_are_on_the_same_port(client: TestClient) -> None:
 def test_what_is_asked_of_a_list(client: TestClient, flows: MemoryFlows) -> None:
     client.get(f"{HERE}/partitions")
     client.get(f"{HERE}/partitions", params={"search": "Orders-3", "sort": "name", "limit": 7, "offset": 14})
-    assert flows.asked == [(Page(100, 0, ""), False), (Page(7, 14, "Orders-3"), True)]
+    client.get(f"{HERE}/lag", params={"search": "Orders", "limit": 7, "offset": 14})
+    assert flows.asked == [(Page(100, 0, ""), False), (Page(7, 14, "Orders-3"), True), (Page(7, 14, "Orders"), False)]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import mirrorspark
 PACKAGE = "mirrorspark"
 SOURCE = Path(mirrorspark.__file__).parent
 
-WORDS = ("names", "secret", "errors", "settings", "events", "log_lines", "java_home")
+WORDS = ("names", "secret", "errors", "settings", "events", "log_lines", "java_home", "release")
 """Top-level modules that every room may need; they import no room."""
 PURE = ("wire", "plan")
 
@@ -27,12 +27,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "events": ("names", "secret"),
     "log_lines": ("names", "errors", "events", "secret"),
     "java_home": ("errors",),
+    "release": (),
     "wire": ("names", "errors"),
     "cluster": ("wire", "names", "errors", "settings"),
     "plan": ("names", "errors", "settings"),
     "offsets": ("wire", "names", "errors", "settings"),
     "pipeline": ("wire", "cluster", "plan", "offsets", "observe.metric_catalogue", *WORDS),
-    "observe": ("names", "settings", "errors", "events"),
+    "observe": ("names", "settings", "errors", "events", "release"),
     "config": ("plan", "cluster.security", "cluster.jaas", *WORDS),
     "rest": ("config", *WORDS),
     "control": ("wire", "cluster", "plan", "offsets", "pipeline", "observe", "config", "rest", *WORDS),

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Protocol
 
-from mirrorspark.cluster.broker_errors import ErrorCode, is_retriable
+from mirrorspark.cluster.broker_errors import ErrorCode, error_name, is_retriable
 from mirrorspark.cluster.buffer_pool import PooledBuffer
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.connection import Connection
@@ -39,6 +39,8 @@ BATCHES_IN_FLIGHT_MAX = 5
 """For each partition: what a broker remembers of a producer, and so what may be sent again safely."""
 RELOCATE_PAUSE_S = 0.1
 MAYBE_APPENDED = (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+ANSWER_GRACE_S = 5.0
+"""A request that is not answered for longer than the broker may take to replicate, and so much more, finds it frozen."""
 STALL_S_MAX = 30.0
 """A process that was frozen for longer (SIGSTOP, a suspended machine) must prove anew that its partitions are its own."""
 
@@ -134,6 +136,11 @@ class _Node:
         self.link: Connection | None = None
         self.connecting = False
         self.wake: asyncio.TimerHandle | None = None
+
+
+def _why(result: Appended) -> str:
+    """In Kafka's words, whatever the broker adds to them: an operator knows the names, not the numbers."""
+    return f"{error_name(result.error_code)} ({result.error_code}) {result.error_message}".rstrip()
 
 
 class BatchAppender:
@@ -251,7 +258,7 @@ class BatchAppender:
 
     def drop_frozen(self) -> None:
         """A frozen broker answers nothing: give up connections whose oldest request is too old. Called every second."""
-        oldest_allowed = time.monotonic() - self._timeout_ms / 1000 - 5.0
+        oldest_allowed = time.monotonic() - self._timeout_ms / 1000 - ANSWER_GRACE_S
         for node in self._nodes.values():
             if node.link is not None and node.out and node.out[0].sent_at < oldest_allowed:
                 node.link.close()
@@ -289,6 +296,9 @@ class BatchAppender:
             buffer.release()
         if throttle_ms and node.link is not None:
             node.link.throttled_until = time.monotonic() + throttle_ms / 1000
+        if node.out:
+            # Its time begins when the one before it is answered: on a slow line it may not have left before.
+            node.out[0].sent_at = time.monotonic()
         for queue, batch, result in settled:
             if batch.request is request:  # else put back since; its repeat will be answered
                 self._settle(queue, batch, result)
@@ -307,10 +317,10 @@ class BatchAppender:
             if queue.waiting:
                 self.offer(queue)
         elif code in MAYBE_APPENDED:
-            self._unanswered(queue, result.error_message or f"error {code}")
+            self._unanswered(queue, _why(result))
         elif is_retriable(code) and code != ErrorCode.CORRUPT_MESSAGE:
             queue.rewind()
-            self._locate(queue, result.error_message or f"error {code}")
+            self._locate(queue, _why(result))
         else:
             queue.rewind()
             queue.blocked = True

@@ -37,6 +37,7 @@ class ErrorCode:
     INVALID_TIMESTAMP = 32
     TOPIC_ALREADY_EXISTS = 36
     INVALID_PARTITIONS = 37
+    INVALID_CONFIG = 40
     NOT_CONTROLLER = 41
     OUT_OF_ORDER_SEQUENCE_NUMBER = 45
     DUPLICATE_SEQUENCE_NUMBER = 46
@@ -102,11 +103,13 @@ def is_stale_metadata(code: int) -> bool:
     return code in _STALE_EXTRA or bool(getattr(_library_class(code), "invalid_metadata", False))
 
 
-def broker_error(code: int, request: str, about: str = "", **facts: Any) -> BrokerError:
+def broker_error(code: int, request: str, about: str = "", *, before: str = "", **facts: Any) -> BrokerError:
+    """``before``: the request for whose sake this one was made; a missing ACL is the one that both need."""
     name = error_name(code)
     where = f" for {about}" if about else ""
+    sake = f", asked before {before}," if before else ""
     return BrokerError(
-        f"the broker answered {name} ({code}) to {request}{where}{missing_acl(code, request)}",
+        f"the broker answered {name} ({code}) to {request}{sake}{where}{missing_acl(code, before or request)}",
         error_code=code,
         error_name=name,
         request=request,

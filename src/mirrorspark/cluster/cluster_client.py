@@ -21,7 +21,8 @@ from mirrorspark.cluster.broker_errors import ErrorCode, broker_error, is_retria
 from mirrorspark.cluster.connection import Connection
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.security import Security
-from mirrorspark.errors import ClusterError, MirrorError, Unreachable
+from mirrorspark.cluster.traffic import Traffic, traffic_by_node
+from mirrorspark.errors import AuthenticationFailed, ClusterError, MirrorError, Unreachable
 from mirrorspark.names import TopicPartition
 from mirrorspark.settings import ClusterSettings
 
@@ -75,7 +76,10 @@ class ClusterClient:
         self._connections: dict[tuple[int, str], Connection] = {}
         self._opening: dict[tuple[int, str], asyncio.Lock] = {}
         self._coordinators: dict[tuple[int, str], int] = {}
+        self.traffic: dict[tuple[int, str], Traffic] = {}
+        """By broker and purpose, since the client was made; bootstrap servers are -1, -2, … until they are known."""
         self.topics: dict[str, TopicMetadata] = {}
+        self._denied: set[str] = set()
         self.cluster_id = ""
         self.request_timeout_s = settings.request_timeout_s
 
@@ -132,11 +136,9 @@ class ClusterClient:
 
         async def unknown(index: int, host: str, port: int) -> Connection | MirrorError:
             try:
-                link = await Connection.open(host, port, self._security, self._client_id, timeout)
+                return await self._open((-1 - index, "control"), (host, port), timeout)
             except MirrorError as error:
                 return error
-            self._connections[(-1 - index, "control")] = link
-            return link
 
         found = list(await asyncio.gather(*(known(node) for node in self._brokers)))
         if not any(isinstance(one, Connection) for one in found):
@@ -161,6 +163,10 @@ class ClusterClient:
                 epoch = getattr(part, "leader_epoch", None)
                 known.partitions[part.partition_index] = PartitionLeader(part.leader_id, -1 if epoch is None else epoch)
             found.append(known)
+            if topic.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                self._denied.add(topic.name)
+            else:
+                self._denied.discard(topic.name)
             if topic.error_code in (0, 5):
                 self.topics[topic.name] = known
             elif topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
@@ -169,6 +175,14 @@ class ClusterClient:
             names = {topic.name for topic in found}
             self.topics = {name: known for name, known in self.topics.items() if name in names}
         return found
+
+    def check_allowed(self, at: TopicPartition, request: str) -> None:
+        """Raises BrokerError that names the ACL if the last look-up of the topic was denied: then it has no leader for us,
+        and waiting for one would be in vain."""
+        if at.topic in self._denied:
+            about = f"{at} on cluster {self.alias}"
+            code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            raise broker_error(code, "Metadata", about, before=request, topic=at.topic, partition=at.partition)
 
     def leader(self, at: TopicPartition) -> PartitionLeader | None:
         """The leader as last looked up; None if unknown or there is none now."""
@@ -189,9 +203,20 @@ class ClusterClient:
             address = self._brokers.get(node)
             if address is None:
                 raise Unreachable(f"cluster {self.alias}: broker {node} is not in the metadata", node=node)
+            return await self._open(key, address, timeout_s)
+
+    async def _open(self, key: tuple[int, str], address: tuple[str, int], timeout_s: float) -> Connection:
+        traffic = self.traffic.setdefault(key, Traffic())
+        try:
             link = await Connection.open(*address, self._security, self._client_id, timeout_s)
-            self._connections[key] = link
-            return link
+        except AuthenticationFailed:
+            traffic.logins_failed += 1
+            raise
+        traffic.opened += 1
+        traffic.add(link.traffic)
+        link.traffic = traffic
+        self._connections[key] = link
+        return link
 
     async def request(
         self, message: Any, *, node: int | None = None, timeout_s: float | None = None, purpose: str = "control"
@@ -217,7 +242,7 @@ class ClusterClient:
         """
         while True:
             try:
-                node = await self._coordinator(kind, key, deadline)
+                node = await self._coordinator(kind, key, deadline, message.name)
                 answer = await self.request(message, node=node, timeout_s=max(1.0, deadline.at_most(30.0)))
                 code = _first_error(answer)
             except ClusterError as error:
@@ -233,7 +258,8 @@ class ClusterClient:
                     self._coordinators.pop((kind, key), None)
             await asyncio.sleep(RETRY_PAUSE_S if self._coordinators.get((kind, key)) is None else 0.005)
 
-    async def _coordinator(self, kind: int, key: str, deadline: Deadline) -> int:
+    async def _coordinator(self, kind: int, key: str, deadline: Deadline, asked_for: str) -> int:
+        """``asked_for`` is the request that shall go there: a refusal names the ACL which that one needs."""
         known = self._coordinators.get((kind, key))
         if known is not None and known in self._brokers:
             return known
@@ -252,7 +278,8 @@ class ClusterClient:
                     self._coordinators[(kind, key)] = answer.node_id
                     return int(answer.node_id)
                 if not is_retriable(answer.error_code) or deadline.passed:
-                    raise broker_error(answer.error_code, "FindCoordinator", key)
+                    before = asked_for.removesuffix("Request")
+                    raise broker_error(answer.error_code, "FindCoordinator", f"{key} on {self.alias}", before=before)
             await asyncio.sleep(RETRY_PAUSE_S)
 
     async def _refresh_quietly(self, deadline: Deadline) -> None:
@@ -279,6 +306,10 @@ class ClusterClient:
     def _drop(self, node: int) -> None:
         for key in [key for key in self._connections if key[0] == node]:
             self._connections.pop(key).close()
+
+    def traffic_by_node(self) -> dict[int, dict[str, float]]:
+        """Plain figures of all purposes together."""
+        return traffic_by_node((node, book) for (node, _), book in self.traffic.items())
 
     @property
     def peer_certificates(self) -> list[bytes]:

@@ -63,7 +63,8 @@ class CommitLog:
         """At the log's end, or where a transaction that is open there began. Raises BrokerError if it may not be read."""
         (found,) = await self._client.refresh([self._topic], deadline)
         if found.error_code:
-            raise broker_error(found.error_code, "Metadata", f"topic {self._topic} of {self._client.alias}")
+            about = f"topic {self._topic} of {self._client.alias}"
+            raise broker_error(found.error_code, "Metadata", about, before="Fetch")
         ends = await self._stable_ends([TopicPartition(self._topic, number) for number in found.partitions], deadline)
         self._next = ends
         await self._settle(deadline)

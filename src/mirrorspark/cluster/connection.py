@@ -13,6 +13,7 @@ import random
 import socket
 import ssl
 import struct
+import time
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -21,6 +22,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 
 from mirrorspark.cluster.buffer_pool import BufferPool, PooledBuffer
 from mirrorspark.cluster.security import Security
+from mirrorspark.cluster.traffic import Traffic
 from mirrorspark.errors import ClusterError, RequestTimedOut, Unreachable
 
 __all__ = ["Connection"]
@@ -71,7 +73,8 @@ class Connection:
         self._client_name = client_id
         self.loop = asyncio.get_running_loop()
         self._correlation = 0
-        self._waiting: deque[tuple[int, Asker]] = deque()
+        self.traffic = Traffic()
+        self._waiting: deque[tuple[int, Asker, float]] = deque()
         self._outgoing: deque[memoryview] = deque()
         self._head = memoryview(bytearray(HEAD_BYTES_MAX))
         self._head_bytes = 0
@@ -99,6 +102,7 @@ class Connection:
             await connection._negotiate(timeout_s)
             if (login := await security.begin_login(host)) is not None:
                 connection._keep_session(await security.log_in(connection, login, timeout_s))
+            connection.traffic.logins += login is not None or connection._tls
         except BaseException as error:
             connection.close()
             is_refused = isinstance(error, Unreachable) and not isinstance(error.__cause__, RequestTimedOut)
@@ -134,8 +138,11 @@ class Connection:
             login = await security.begin_login(self._host, again=True)
             assert login is not None
             self._held = self._held if self._held is not None else []
+            began_at = time.monotonic()
             self._keep_session(await security.log_in(self, login, LOGIN_TIMEOUT_S, again=True))
+            self.traffic.logged_in_again(time.monotonic() - began_at)
         except ClusterError as error:
+            self.traffic.logins_again_failed += 1
             self.close(error)
         except Exception as error:  # noqa: BLE001  (a library's; whoever waits for an answer is told)
             text = f"{self.address}: logging in again failed ({error!r})"
@@ -249,7 +256,8 @@ class Connection:
         if self.closed is not None:
             asker.set_exception(self.closed)
             return
-        self._waiting.append((correlation, asker))
+        self._waiting.append((correlation, asker, time.monotonic()))
+        self.traffic.asked(sum(map(len, parts)))
         idle = not self._outgoing
         self._outgoing.extend(parts)
         if idle:
@@ -285,6 +293,12 @@ class Connection:
             self.loop.remove_writer(self._sock.fileno())
 
     def _on_readable(self) -> None:
+        began_at = time.monotonic()
+        self._read_all()
+        self.traffic.turns += 1
+        self.traffic.turn_s += time.monotonic() - began_at
+
+    def _read_all(self) -> None:
         while self.closed is None:
             try:
                 received = self._sock.recv_into(self._unread)
@@ -347,7 +361,8 @@ class Connection:
                 Unreachable(f"{self.address}: an answer to no request (not a Kafka broker?)", address=self.address)
             )
             return
-        _, asker = self._waiting.popleft()
+        _, asker, asked_at = self._waiting.popleft()
+        self.traffic.answered(_FRAME.size + len(answer.view), time.monotonic() - asked_at)
         self._answers = True
         if asker.done():
             answer.release()
@@ -373,13 +388,14 @@ class Connection:
         if self.closed is not None:
             return
         self.closed = error or Unreachable(f"{self.address}: connection closed", address=self.address)
+        self.traffic.closed += 1
         if self._logging_in is not None and self._logging_in is not asyncio.current_task(self.loop):
             self._logging_in.cancel()
         self.loop.remove_reader(self._sock.fileno())
         self.loop.remove_writer(self._sock.fileno())
         self._sock.close()
         self._outgoing.clear()
-        waiting, self._waiting = [asker for _, asker in self._waiting], deque()
+        waiting, self._waiting = [asker for _, asker, _ in self._waiting], deque()
         held, self._held = self._held or [], None
         for asker in [*waiting, *(asker for _, _, asker in held)]:
             if not asker.done():

@@ -76,6 +76,8 @@ class FetchSession:
                 self.reset()
             self._ids[at.topic] = topic_id
             self._names[topic_id] = at.topic
+        # To the end of the list: a broker without a session fills small answers from its beginning.
+        self._wanted.pop(at, None)
         self._wanted[at] = FetchPartition(at.partition, offset, leader_epoch, last_epoch)
         self._changed.add(at)
         self._forgotten.discard(at)

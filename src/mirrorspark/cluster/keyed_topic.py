@@ -94,7 +94,9 @@ class KeyedTopic:
                     await client.refresh([at.topic], deadline)
                     leader = client.leader(at)
                 code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                if leader is not None:
+                if leader is None:
+                    client.check_allowed(at, "Produce")
+                else:
                     link = await client.connection(leader.node)
                     version = link.version(PRODUCE_API_KEY, PRODUCE_VERSION_MIN, PRODUCE_VERSION_MAX, "Produce")
                     body = encode_produce(

@@ -61,7 +61,7 @@ async def read_log(
     limits = FetchLimits(wait_ms, 1, bytes_max, bytes_max, read_committed)
     while True:
         try:
-            leader = await _leader(client, at)
+            leader = await _leader(client, at, "Fetch")
             link = await client.connection(leader.node, purpose)
             version = link.version(FETCH_API_KEY, FETCH_VERSION_MIN, FETCH_VERSION_BY_NAME_MAX, "Fetch")
             body = encode_fetch(version, limits, {at.topic: [FetchPartition(at.partition, offset)]})
@@ -111,7 +111,7 @@ async def list_offsets(
         by_node: dict[int, list[TopicPartition]] = {}
         try:
             for at in missing:
-                by_node.setdefault((await _leader(client, at)).node, []).append(at)
+                by_node.setdefault((await _leader(client, at, "ListOffsets")).node, []).append(at)
             for node, some in by_node.items():
                 answer = await client.request(_list_offsets_request(some, which, read_committed), node=node)
                 for topic in answer.topics:
@@ -147,12 +147,13 @@ def _list_offsets_request(partitions: list[TopicPartition], which: int, read_com
     )
 
 
-async def _leader(client: ClusterClient, at: TopicPartition) -> PartitionLeader:
+async def _leader(client: ClusterClient, at: TopicPartition, asked_for: str) -> PartitionLeader:
     leader = client.leader(at)
     if leader is None:
         await client.refresh([at.topic])
         leader = client.leader(at)
     if leader is None:
+        client.check_allowed(at, asked_for)
         raise Unreachable(f"{at}: no leader on cluster {client.alias} now", topic=at.topic, partition=at.partition)
     return leader
 

@@ -6,7 +6,7 @@ request and by the resource that the error code is about.
 
 from __future__ import annotations
 
-__all__ = ["missing_acl"]
+__all__ = ["is_denial", "missing_acl"]
 
 _RESOURCES = {29: "the topic", 30: "the group", 31: "the cluster", 53: "the transactional id"}
 """By error code: *_AUTHORIZATION_FAILED."""
@@ -28,6 +28,7 @@ _OPERATIONS = {
     "DeleteAcls": {31: "Alter"},
     "ListGroups": {31: "Describe"},
     "DescribeGroups": {30: "Describe"},
+    "ConsumerGroupDescribe": {29: "Describe", 30: "Describe"},
     "DeleteGroups": {30: "Delete"},
     "OffsetFetch": {29: "Describe", 30: "Describe"},
     "OffsetCommit": {29: "Read", 30: "Read"},
@@ -44,6 +45,11 @@ _OPERATIONS = {
 }
 
 
+def is_denial(error_code: int) -> bool:
+    """Whether an ACL is missing: a person grants it, and whoever asked need not be started anew."""
+    return error_code in _RESOURCES
+
+
 def missing_acl(error_code: int, request: str) -> str:
     """To be put after an error's text; empty where the code is about something else."""
     resource = _RESOURCES.get(error_code)
@@ -51,4 +57,4 @@ def missing_acl(error_code: int, request: str) -> str:
         return ""
     operation = _OPERATIONS.get(request.removesuffix("Request"), {}).get(error_code)
     needed = f"the ACL {operation} on {resource}" if operation else f"an ACL on {resource}"
-    return f"; our user lacks {needed}: grant it, this goes on by itself then"
+    return f"; our user lacks {needed}: grant it, this goes on by itself then ('mirrorspark acls' lists all that is needed)"

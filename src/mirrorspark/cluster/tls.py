@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
 from mirrorspark.cluster.stores import OwnKey, own_key, store_files, trusted_certificates
 from mirrorspark.errors import SettingsError
 
-__all__ = ["CipherRefused", "Tls", "tls_context"]
+__all__ = ["CipherRefused", "Tls", "choose_suites", "choose_versions", "load_key", "tls_context"]
 
 log = logging.getLogger("mirrorspark.tls")
 
@@ -94,15 +94,15 @@ def tls_context(properties: Mapping[str, str]) -> ssl.SSLContext:
     context.check_hostname = _checks_host(properties)
     # Every certificate in a trust store is an anchor for Java, also one that another has issued.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    _choose_versions(context, properties)
-    _choose_suites(context, _listed(properties, _SUITES))
+    choose_versions(context, properties)
+    choose_suites(context, properties)
     trusted = trusted_certificates(properties)
     if trusted is None:
         context.load_default_certs()
     else:
         context.load_verify_locations(cadata=b"".join(trusted))
     if (own := own_key(properties)) is not None:
-        _load_key(context, own)
+        load_key(context, own)
     return context
 
 
@@ -121,7 +121,7 @@ def _checks_host(properties: Mapping[str, str]) -> bool:
     return wanted == "https"
 
 
-def _choose_versions(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
+def choose_versions(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
     """``ssl.protocol=TLSv1.2`` rules TLS 1.3 out even where that is enabled, as in Kafka's clients."""
     newest = properties.get(_PROTOCOL, "TLSv1.3").strip()
     if newest not in (*VERSIONS, "TLS"):
@@ -137,8 +137,9 @@ def _choose_versions(context: ssl.SSLContext, properties: Mapping[str, str]) -> 
     context.minimum_version, context.maximum_version = usable[0], usable[-1]
 
 
-def _choose_suites(context: ssl.SSLContext, suites: list[str]) -> None:
+def choose_suites(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
     """Suites of TLS 1.2 by OpenSSL's names. Those of TLS 1.3 Python cannot choose: ``Tls.wrap`` looks at what was taken."""
+    suites = _listed(properties, _SUITES)
     if not suites:
         return
     older = [_openssl_name(suite) for suite in suites if not _TLS_13.fullmatch(suite)]
@@ -172,7 +173,7 @@ def _allows(suites: list[str], chosen: str) -> bool:
     return chosen in suites or chosen in map(_openssl_name, suites)
 
 
-def _load_key(context: ssl.SSLContext, own: OwnKey) -> None:
+def load_key(context: ssl.SSLContext, own: OwnKey) -> None:
     password = secrets.token_bytes(24).hex()
     pem = own.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password.encode()))
     chain = "".join(ssl.DER_cert_to_PEM_cert(der) for der in own.chain)

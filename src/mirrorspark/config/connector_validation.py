@@ -13,6 +13,7 @@ from typing import Any
 
 from mirrorspark.config.catalogue import PLAIN
 from mirrorspark.config.connector_secrets import hidden
+from mirrorspark.config.document import Document
 from mirrorspark.config.forms.connect_json import connector_of, document_of
 from mirrorspark.config.forms.connectors import Connector
 from mirrorspark.config.forms.layout import ConnectorKind
@@ -88,10 +89,11 @@ def connector_from(name: str, config: Mapping[str, str], state: str = "RUNNING")
     return connector_of(node["name"], node["config"], state=node["state"])
 
 
-def validated(kind: ConnectorKind, config: Mapping[str, str]) -> list[ValidatedKey]:
+def validated(kind: ConnectorKind, config: Mapping[str, str], worker: Document | None = None) -> list[ValidatedKey]:
+    """``worker``: what its worker's file says, config providers among it; where it is not known nothing is said of those."""
     keys = [_checked(one, config) for one in plugin_definitions(kind)]
     if not any(key.errors for key in keys):
-        for name, text in _faults_as_a_flow(config):
+        for name, text in _faults_as_a_flow(config, worker):
             keys = _with_error(keys, name, text)
     return keys
 
@@ -117,16 +119,29 @@ def _checked(definition: Mapping[str, Any], config: Mapping[str, str]) -> Valida
     return ValidatedKey(definition, given)
 
 
-def _faults_as_a_flow(config: Mapping[str, str]) -> Sequence[tuple[str, str]]:
+def _faults_as_a_flow(config: Mapping[str, str], worker: Document | None) -> Sequence[tuple[str, str]]:
     """What is wrong with the connector taken by itself: key and text."""
     name = config.get(NAME) or "connector"
     try:
         connector = connector_from(name, config)
-        deployment_of(document_of([connector]).entries, file=f"connector {name}", lenient=True)
+        document = document_of([connector], worker if worker is not None and worker.entries else None)
+        deployment_of(document.entries, file=f"connector {name}", lenient=True, check_jaas=True)
     except SettingsError as error:
         problems = error.facts.get("problems") or [{"message": error.message, **error.facts}]
-        return [(str(one.get("key", "")), str(one["message"])) for one in problems if not _is_of_others(one)]
+        found = [(str(one.get("key", "")), str(one["message"])) for one in problems if not _is_of_others(one)]
+        if worker is None:
+            found = [(key, text) for key, text in found if "there is no config provider" not in text]
+        return [_in_own_words(key, text, config) for key, text in found]
     return ()
+
+
+def _in_own_words(key: str, text: str, config: Mapping[str, str]) -> tuple[str, str]:
+    """A cluster's key as the connector has it: ``source.cluster.…`` for what a file would call by the cluster's alias."""
+    for side in ("source.cluster", "target.cluster"):
+        name = key.removeprefix(f"{config.get(f'{side}.alias', '')}.")
+        if name != key and f"{side}.{name}" in config:
+            return f"{side}.{name}", text.replace(key, f"{side}.{name}")
+    return key, text
 
 
 def _is_of_others(problem: Mapping[str, Any]) -> bool:
@@ -143,8 +158,8 @@ def _with_error(keys: list[ValidatedKey], name: str, text: str) -> list[Validate
     return [ValidatedKey(key.definition, key.value, (*key.errors, text)) if key is at else key for key in keys]
 
 
-def faults_of(kind: ConnectorKind, config: Mapping[str, str]) -> list[str]:
-    return [text for key in validated(kind, config) for text in key.errors]
+def faults_of(kind: ConnectorKind, config: Mapping[str, str], worker: Document | None = None) -> list[str]:
+    return [text for key in validated(kind, config, worker) for text in key.errors]
 
 
 def validation_body(kind: ConnectorKind, config: Mapping[str, str]) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import Enum, Flag, auto
 from typing import Any
 
+from mirrorspark.config.start_words import start_word, topic_start_word
+
 __all__ = ["CHECKPOINT", "CONNECTORS", "HEARTBEAT", "SOURCE", "Definition", "Kind", "Scope"]
 
 SOURCE = "MirrorSourceConnector"
@@ -35,6 +37,8 @@ class Kind(Enum):
     CHOICE = "choice"
     CLASS = "class name"
     SECRET = "secret"
+    START = "earliest, latest or a time"
+    TOPIC_START = "earliest, latest, a time or offsets P:N,…"
 
 
 class Scope(Flag):
@@ -140,7 +144,9 @@ class Definition:
                 if choice.lower() == value.lower():
                     return choice
             raise ValueError(f"must be one of {', '.join(self.choices)}")
-        return value
+        if self.kind is Kind.START:
+            return start_word(value)
+        return topic_start_word(value) if self.kind is Kind.TOPIC_START else value
 
     def _bounded(self, value: Any) -> Any:
         if (self.low is not None and value < self.low) or (self.high is not None and value > self.high):

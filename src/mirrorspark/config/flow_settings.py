@@ -22,7 +22,7 @@ from mirrorspark.names import Flow
 from mirrorspark.plan.replication_policy import policy_choice
 from mirrorspark.settings import ClusterSettings, FlowSettings, parse_bootstrap
 
-__all__ = ["BuiltFlow", "build_flow", "check_clusters"]
+__all__ = ["BuiltFlow", "build_flow", "check_clusters", "check_logins"]
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,13 @@ def check_clusters(flow: BuiltFlow, findings: Findings) -> None:
     for side, cluster in sides if flow.settings.enabled else sides[1:]:
         check_security(cluster, flow.security[side], findings)
         _check_one_login(flow, side, findings)
+
+
+def check_logins(flow: BuiltFlow, findings: Findings) -> None:
+    """The same without opening any file: what somebody else's machine is told about a configuration."""
+    sides = (("source", flow.settings.source), ("target", flow.settings.target))
+    for side, cluster in sides if flow.settings.enabled else sides[1:]:
+        check_security(cluster, flow.security[side], findings, opens_stores=False)
 
 
 # -- fields ------------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from mirrorspark.config.document import Document, Entry
 from mirrorspark.config.findings import GIVEN, Findings, Remark
 from mirrorspark.config.flow_faults import take_flow_faults
 from mirrorspark.config.flow_rules import check_loops, check_shared_topics
-from mirrorspark.config.flow_settings import BuiltFlow, build_flow, check_clusters
+from mirrorspark.config.flow_settings import BuiltFlow, build_flow, check_clusters, check_logins
 from mirrorspark.config.forms.front_door import read_form_entries
 from mirrorspark.config.forms.strimzi_fields import STRIMZI_WORKER
 from mirrorspark.config.key_check import check_keys
@@ -29,6 +29,7 @@ from mirrorspark.config.metrics_settings import metrics_settings
 from mirrorspark.config.properties_syntax import repeats
 from mirrorspark.config.providers import resolve
 from mirrorspark.config.rest_settings import rest_settings
+from mirrorspark.config.start_topics import check_start, with_start_topics
 from mirrorspark.config.target_aliases import check_target_aliases
 from mirrorspark.errors import SettingsError
 from mirrorspark.names import Flow
@@ -94,9 +95,11 @@ def deployment_of(
     file: str = "",
     lenient: bool = False,
     check_stores: bool = False,
+    check_jaas: bool = False,
     apart: bool = False,
 ) -> Deployment:
-    """Any form's entries. ``file`` names the whole in errors about what is missing."""
+    """Any form's entries. ``file`` names the whole in errors about what is missing. ``check_stores``: what clusters need
+    is looked at, files with it; ``check_jaas``: protocols and logins alone."""
     raw = Document(entries)
     findings = Findings(raw, file=file, lenient=lenient)
     findings.repeated(repeats(entries))
@@ -106,7 +109,9 @@ def deployment_of(
     targets = _targets(clusters, aliases, findings)
     chosen = working_flows(document, aliases)
     built = {
-        flow: with_connect_names(_knowing(build_flow(flow, document, raw, findings), aliases), document)
+        flow: with_start_topics(
+            with_connect_names(_knowing(build_flow(flow, document, raw, findings), aliases), document), document
+        )
         for flow in chosen
     }
     enabled = [one for one in built.values() if one.settings.enabled]
@@ -114,9 +119,12 @@ def deployment_of(
     check_connector_switches(document, aliases, findings)
     for one in enabled:
         check_rules(one, document, findings)
+        check_start(one, findings)
         _check_instance(one, findings)
         if check_stores:
             check_clusters(one, findings)
+        elif check_jaas:
+            check_logins(one, findings)
     # All flows: another process may run what this one leaves out.
     check_loops(enabled, findings)
     check_shared_topics(enabled, findings)

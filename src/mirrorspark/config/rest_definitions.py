@@ -19,6 +19,8 @@ _TYPES = {
     Kind.CHOICE: "STRING",
     Kind.CLASS: "CLASS",
     Kind.SECRET: "PASSWORD",
+    Kind.START: "STRING",
+    Kind.TOPIC_START: "STRING",
 }
 
 

@@ -5,14 +5,17 @@ Read by ``load``; ``control.rest_endpoint`` opens what they name. In MirrorMaker
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from mirrorspark.config.connector_secrets import sealed
 from mirrorspark.config.document import Document
 from mirrorspark.config.findings import Findings
 from mirrorspark.settings import RestSettings
 
-__all__ = ["CERTIFICATE", "LISTENERS", "USERS", "rest_settings"]
+__all__ = ["LISTENERS", "TLS_PREFIX", "USERS", "rest_settings", "tls_of"]
 
 LISTENERS = "listeners"
-CERTIFICATE = "listeners.https.ssl.keystore.location"
+TLS_PREFIX = "listeners.https."
 USERS = "rest.users.file"
 
 
@@ -21,5 +24,10 @@ def rest_settings(document: Document, findings: Findings) -> RestSettings:
         if (key := f"{alias.strip()}.{LISTENERS}") in document:
             findings.warn(key, f"not used: there is one REST interface for all flows; write {LISTENERS}")
     texts = tuple(text for one in document.get(LISTENERS, "").split(",") if (text := one.strip()))
-    certificate = document.get(CERTIFICATE, "").strip()
-    return RestSettings(texts, certificate, certificate, document.get(USERS, "").strip())
+    return RestSettings(texts, users=document.get(USERS, "").strip(), tls=tls_of(document))
+
+
+def tls_of(given: Mapping[str, str]) -> dict[str, str]:
+    """``ssl.*`` of the listeners without what they begin with; secrets are a type of their own from here on."""
+    found = {key.removeprefix(TLS_PREFIX): given[key].strip() for key in given if key.startswith(f"{TLS_PREFIX}ssl.")}
+    return sealed({key: value for key, value in found.items() if value})

@@ -17,10 +17,13 @@ from mirrorspark.settings import ClusterSettings
 __all__ = ["check_security"]
 
 
-def check_security(cluster: ClusterSettings, origins: Mapping[str, Effective], findings: Findings) -> None:
-    """``origins`` says where each client key of the cluster came from."""
+def check_security(
+    cluster: ClusterSettings, origins: Mapping[str, Effective], findings: Findings, *, opens_stores: bool = True
+) -> None:
+    """``origins`` says where each client key of the cluster came from. Without ``opens_stores`` no file is looked at:
+    protocol and login alone."""
     try:
-        Security(cluster.login)
+        Security(cluster.login if opens_stores else _without_tls(cluster.login))
     except SettingsError as error:
         name = str(error.facts.get("key", "security.protocol"))
         reason = str(error.facts.get("why", error.message))
@@ -29,3 +32,9 @@ def check_security(cluster: ClusterSettings, origins: Mapping[str, Effective], f
             findings.bad_value(found.entry.key, reason)
         else:
             findings.error(f"{cluster.alias}.{name}", reason)
+
+
+def _without_tls(login: Mapping[str, str]) -> dict[str, str]:
+    protocol = login.get("security.protocol", "PLAINTEXT").strip().upper()
+    plain = {"SSL": "PLAINTEXT", "SASL_SSL": "SASL_PLAINTEXT"}.get(protocol, protocol)
+    return {**{key: value for key, value in login.items() if not key.startswith("ssl.")}, "security.protocol": plain}

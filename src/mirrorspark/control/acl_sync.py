@@ -19,6 +19,7 @@ from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.keyed_topic import KeyedTopic
 from mirrorspark.cluster.topic_acls import AclsChanged, create_acls, delete_acls, describe_acls
+from mirrorspark.control.config_sync import again_after_s
 from mirrorspark.errors import BrokerError
 from mirrorspark.events import Event, EventKind
 from mirrorspark.names import TopicAcl
@@ -33,7 +34,6 @@ ACLS_KEY = b"acls"
 """Of the record on the plan topic that lists what the mirror granted."""
 VERSION = 1
 RECORD_TIMEOUT_S = 30.0
-REFUSED_AGAIN_S = 600.0
 NAMES_TOLD_MAX = 5
 
 
@@ -121,7 +121,9 @@ class AclSync:
         now = time.monotonic()
         asked = changes.grant | changes.revoke
         self._refused = {
-            acl: known for acl, known in self._refused.items() if acl in asked and now - known[1] < REFUSED_AGAIN_S
+            acl: known
+            for acl, known in self._refused.items()
+            if acl in asked and now - known[1] < again_after_s(known[0])
         }
         grant, revoke = changes.grant - self._refused.keys(), changes.revoke - self._refused.keys()
         assert self._granted is not None
@@ -162,7 +164,8 @@ class AclSync:
             who = " and ".join(
                 f"cluster {alias} does not show its ACLs: {error}" for alias, error in look.refused.items()
             )
-            text = f"{who}; allow Describe on the cluster, or set sync.topic.acls.enabled=false"
+            needed = "Alter" if self._target.alias in look.refused else "Describe"
+            text = f"{who}; allow {needed} on the cluster, or set sync.topic.acls.enabled=false"
             events.append(Event(EventKind.ACLS_REFUSED, text))
         by_code: dict[int, list[TopicAcl]] = {}
         for acl, (error, _) in sorted(self._refused.items()):

@@ -13,15 +13,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mirrorspark.cluster.cluster_client import ClusterClient
+from mirrorspark.cluster.missing_acl import is_denial
 from mirrorspark.cluster.topic_configs import alter_configs, describe_configs
 from mirrorspark.errors import BrokerError
 from mirrorspark.events import Event, EventKind
 from mirrorspark.plan.config_rules import ConfigRules, SettingChange
 
-__all__ = ["ConfigSync", "Drift", "differences"]
+__all__ = ["ConfigSync", "Drift", "again_after_s", "differences"]
 
 REFUSED_AGAIN_S = 600.0
 """A change that was refused is tried again after so long, in case the target's rules are others now."""
+DENIED_AGAIN_S = 30.0
+"""The same where an ACL was missing: whoever grants it waits for that."""
 TOLD_ONE_BY_ONE_MAX = 20
 """Topics with the same refusal that get an event each; more of them share one."""
 
@@ -82,7 +85,7 @@ class ConfigSync:
         self._refused = {
             topic: known
             for topic, known in self._refused.items()
-            if wanted.get(topic) == known[0] and now - known[2] < REFUSED_AGAIN_S
+            if wanted.get(topic) == known[0] and now - known[2] < again_after_s(known[1])
         }
         sent = {topic: settings for topic, settings in wanted.items() if topic not in self._refused}
         if sent:
@@ -97,6 +100,10 @@ class ConfigSync:
         }
         refused = {topic: error for topic, (_, error, _) in self._refused.items()}
         return [*_told(drift.refused, "cannot be compared: "), *_told(refused, "are not changed: ")]
+
+
+def again_after_s(refusal: BrokerError) -> float:
+    return DENIED_AGAIN_S if is_denial(refusal.error_code) else REFUSED_AGAIN_S
 
 
 def _told(refused: Mapping[str, BrokerError], what: str) -> list[Event]:

@@ -20,7 +20,8 @@ from mirrorspark.control.acl_sync import ACLS_KEY, AclLook, look_at_acls, parse_
 from mirrorspark.control.cluster_snapshot import inflows_of, seen
 from mirrorspark.control.config_sync import Drift, differences
 from mirrorspark.control.ending import end_tasks
-from mirrorspark.control.flow_runtime import reach_cluster, read_plan
+from mirrorspark.control.flow_runtime import reach_cluster
+from mirrorspark.control.plan_record import read_plan
 from mirrorspark.names import TopicAcl
 from mirrorspark.observe.flow_status import FlowStatus
 from mirrorspark.offsets.internal_topics import PLAN_KEY, plan_topic, status_topic

@@ -23,6 +23,8 @@ from mirrorspark.control.flow_on_target import FlowOnTarget
 from mirrorspark.control.flow_runtime import reach_cluster
 from mirrorspark.errors import ClusterError
 from mirrorspark.names import TopicPartition
+from mirrorspark.observe.flow_status import LANE_SILENT_S
+from mirrorspark.observe.lane_limit import LaneLimit, words_of_limit
 from mirrorspark.offsets.internal_topics import ledger_topic
 from mirrorspark.offsets.ledger_store import LedgerStore
 from mirrorspark.offsets.position import Position, positions_group
@@ -214,7 +216,14 @@ class LagLook:
             for one in partitions
             if one.gone
         ]
-        return FlowLag(str(self.settings.flow), tuple(partitions), error_text, tuple(gone))
+        found = FlowLag(str(self.settings.flow), tuple(partitions), error_text, tuple(gone))
+        return replace(found, notices=(*gone, *words_of_limit(self._limits(), found.records or 0)))
+
+    def _limits(self) -> list[LaneLimit]:
+        """Of lanes that reported just now, by their own clocks."""
+        oldest_ms = (time.time() - LANE_SILENT_S) * 1000
+        lanes = self.there.status.lanes.values()
+        return [lane.limit for lane in lanes if lane.limit is not None and lane.at_ms >= oldest_ms]
 
     async def _places(self, deadline: Deadline) -> list[Assignment]:
         """What the last plan carries, and what the flow wants and has not planned yet."""

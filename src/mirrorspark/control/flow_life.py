@@ -12,8 +12,10 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 
+from mirrorspark.control.bandwidth_sharing import BandwidthPool
 from mirrorspark.control.ending import end_tasks
 from mirrorspark.control.flow_runtime import FlowRuntime, Query
+from mirrorspark.control.lane_shares import LaneShare
 from mirrorspark.control.live_view import complain
 from mirrorspark.errors import ClusterError, Fenced, MirrorError, SparkLost
 from mirrorspark.events import Event
@@ -45,6 +47,7 @@ class FlowLife:
         spark_is_up: Callable[[], Awaitable[object]],
         begin_early: Callable[[FlowSettings, int], bool] = lambda settings, generation: False,
         status: FlowStatus | None = None,
+        pool: BandwidthPool | None = None,
     ) -> None:
         """``begin_early`` starts lanes outside of Spark (``pipeline.bridge``) and says whether it did. ``status``: of the
         life before, if there was one."""
@@ -57,9 +60,11 @@ class FlowLife:
         self.has_reached = False
         self.has_led = False
         self.on_event: Callable[[Event], None] = lambda event: None
+        self.lane_share: Callable[[], LaneShare] = lambda: LaneShare(self.settings.tasks_max)
         self._make_query = make_query
         self._spark_is_up = spark_is_up
         self._begin_early = begin_early
+        self._pool = pool
         self._runtime: FlowRuntime | None = None
         self._changed = asyncio.Event()
         self._refused_edit = ""
@@ -136,8 +141,9 @@ class FlowLife:
         self._changed.clear()
         rules = TopicRules(self.settings)
         self.status.heartbeats_topic = rules.policy.remote(HEARTBEATS_TOPIC)
-        runtime = self._runtime = FlowRuntime(self.settings, self._make_query, self.status)
+        runtime = self._runtime = FlowRuntime(self.settings, self._make_query, self.status, self._pool)
         runtime.on_event = lambda event: self.on_event(event)
+        runtime.lane_share = self.lane_share
         await runtime.reach()
         self.has_reached = True
         is_free = self.settings.starts_before_spark and await runtime.is_free()

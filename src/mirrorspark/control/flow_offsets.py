@@ -24,7 +24,9 @@ from mirrorspark.control.reconcile import ensure_internal_topics
 from mirrorspark.errors import MirrorError, SettingsError
 from mirrorspark.names import TopicPartition
 from mirrorspark.offsets.position import Position, positions_group
+from mirrorspark.pipeline.first_place import first_upstream
 from mirrorspark.plan.desired_topics import SeenTopic, TopicRules
+from mirrorspark.plan.start_positions import StartKind, start_of
 from mirrorspark.settings import FlowSettings
 
 __all__ = ["Altered", "FlowNotStopped", "FlowOffsets", "OffsetsRefused", "offsets_document", "parse_offsets"]
@@ -209,8 +211,11 @@ class FlowOffsets:
         ends = await list_offsets(self._source, wanted, LATEST, deadline)
         for at, last in wanted.items():
             self._check_offset(at, last, starts[at], ends[at])
-        first = ends if self.settings.start_at_latest else starts
-        after = {at: first[at] if last is None else last + 1 for at, last in wanted.items()}
+        after = {at: last + 1 for at, last in wanted.items() if last is not None}
+        listed = {StartKind.EARLIEST: starts, StartKind.LATEST: ends}
+        for at in wanted.keys() - after.keys():
+            known = listed.get(start_of(self.settings, *at).kind)
+            after[at] = known[at] if known else (await first_upstream(self._source, at, self.settings, deadline))[0]
         before = await self._positions(deadline)
         if not dry_run:
             await self._write(wanted, after, before, deadline)

@@ -14,8 +14,9 @@ from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.group_positions import GroupPositions
 from mirrorspark.cluster.keyed_topic import KeyedTopic
 from mirrorspark.cluster.log_reader import LATEST, list_offset
-from mirrorspark.control.flow_runtime import reach_cluster, read_plan
+from mirrorspark.control.flow_runtime import reach_cluster
 from mirrorspark.control.pauses import PAUSE_KEY, format_pauses, parse_pauses
+from mirrorspark.control.plan_record import read_plan
 from mirrorspark.errors import ClusterError, MirrorError, SettingsError
 from mirrorspark.names import TopicPartition
 from mirrorspark.observe.flow_status import LANE_START_S, FlowStatus

@@ -23,13 +23,16 @@ from typing import Protocol, TypeVar
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.keyed_topic import KeyedTopic
+from mirrorspark.control.bandwidth_sharing import SHARING_BANDWIDTH, BandwidthPool, BandwidthSharing
 from mirrorspark.control.certificate_watch import CertificateWatch
 from mirrorspark.control.ending import end_tasks
 from mirrorspark.control.group_sync import SYNCING_GROUPS, GroupSyncJob
 from mirrorspark.control.lag_watch import LagWatch
+from mirrorspark.control.lane_shares import LaneShare
 from mirrorspark.control.mirror_maker_watch import WATCHING_MIRROR_MAKER, MirrorMakerWatch, check_no_mirror_maker
 from mirrorspark.control.offset_books import KEEPING_LEDGER, OffsetBooks, make_offset_syncs_topic
 from mirrorspark.control.pauses import PAUSE_KEY, parse_pauses
+from mirrorspark.control.plan_record import read_owner, read_plan
 from mirrorspark.control.reconcile import Reconciler, ensure_internal_topics
 from mirrorspark.control.takeover import take_over
 from mirrorspark.control.teller import Teller
@@ -38,11 +41,11 @@ from mirrorspark.errors import ClusterError, Fenced, MirrorError, SettingsError
 from mirrorspark.events import Event, EventKind
 from mirrorspark.names import TopicPartition
 from mirrorspark.observe.flow_status import FlowStatus
-from mirrorspark.offsets.internal_topics import PLAN_KEY, plan_topic, status_topic
+from mirrorspark.offsets.internal_topics import BANDWIDTH_KEY, PLAN_KEY, plan_topic, status_topic
 from mirrorspark.plan.lanes import Assignment, Owner, Plan, spread
 from mirrorspark.settings import FlowSettings
 
-__all__ = ["PAUSE_KEY", "FlowRuntime", "Query", "reach_cluster", "read_plan"]
+__all__ = ["PAUSE_KEY", "FlowRuntime", "Query", "reach_cluster"]
 
 log = logging.getLogger("mirrorspark.flow")
 
@@ -67,6 +70,7 @@ FOLLOWING_STATUS = "following the status topic"
 PUBLISHING = "publishing the plan"
 REFRESHING = "refreshing topics"
 MAKING_TOPICS = "making topics"
+SHARING_LANES = "lanes"
 SYNCING_CONFIGS = "syncing topic settings"
 SYNCING_ACLS = "syncing ACLs"
 WATCHING_QUERY = "the Spark query"
@@ -79,6 +83,7 @@ class Query(Protocol):
     """What the runtime needs of a Spark query."""
 
     def start(self) -> None: ...
+    def carry_with(self, lanes: int) -> None: ...
     def begin_no_epoch(self) -> None: ...
     def stop(self) -> None: ...
     @property
@@ -105,6 +110,7 @@ class FlowRuntime:
         settings: FlowSettings,
         make_query: Callable[[FlowSettings, int], Query],
         status: FlowStatus | None = None,
+        pool: BandwidthPool | None = None,
     ) -> None:
         self.settings = settings
         self.status = status or FlowStatus(str(settings.flow), settings.tasks_max, settings.topics)
@@ -112,6 +118,7 @@ class FlowRuntime:
         self._make_query = make_query
         self._source = ClusterClient(settings.source, f"mirrorspark|{settings.flow}|driver")
         self._target = ClusterClient(settings.target, f"mirrorspark|{settings.flow}|driver")
+        self.status.worker_traffic = self._target.traffic_by_node
         self._plans = KeyedTopic(self._target, plan_topic(settings.flow.books))
         self._statuses = KeyedTopic(self._target, status_topic(settings.flow.books))
         self._reconciler = Reconciler(self._source, self._target)
@@ -122,6 +129,9 @@ class FlowRuntime:
         self._group_sync = GroupSyncJob(lambda: self.settings, self._statuses, self.status)
         clusters = [(settings.source, self._source), (settings.target, self._target)]
         self._certificate_watch = CertificateWatch(clusters, self.status)
+        self._bandwidth = BandwidthSharing(
+            lambda: self.settings, self._plans.append, self.status, lambda: (self.generation, self.lane_count), pool
+        )
         self._lag_watch = LagWatch(self._source, self.status, read_committed=settings.read_committed)
         self._offset_books = OffsetBooks(
             settings,
@@ -144,6 +154,7 @@ class FlowRuntime:
         self.is_bridged = False
         """Whether lanes were begun outside of Spark, to carry until its query is there."""
         self.on_event: Callable[[Event], None] = lambda event: None
+        self.lane_share: Callable[[], LaneShare] = lambda: LaneShare(self.settings.tasks_max)
 
     # -- start ------------------------------------------------------------------------------------------------------
 
@@ -173,6 +184,7 @@ class FlowRuntime:
         await check_no_mirror_maker(self._target, self.settings)
         await ensure_internal_topics(self._target, self.settings)
         not_made = await make_offset_syncs_topic(self._source, self._target, self.settings)
+        self._offset_books.lacks_syncs_topic = bool(not_made)
         deadline = Deadline(LEAD_TIMEOUT_S)
         plans = await self._plans.read_all(deadline)
         for key, value in (await self._statuses.read_all(deadline)).items():
@@ -186,6 +198,7 @@ class FlowRuntime:
         _, unproved = await take_over(self._source, self._target, self.settings)
         await Teller(self._statuses, self.status).tell([*not_made, *unproved])
         await self._replan()
+        await self._bandwidth.begin(plans.get(BANDWIDTH_KEY), Deadline(PLAN_S_MAX))
 
     async def _claim(self, before: Plan | None, deadline: Deadline) -> None:
         """Publish a plan of the next generation; of two drivers that try at once, the first in the log leads."""
@@ -199,8 +212,8 @@ class FlowRuntime:
             mine = None
             while mine is None:
                 for key, raw in await self._plans.follow(deadline, FOLLOW_MS):
-                    if key == PLAN_KEY and raw and (seen := read_plan(raw)).owner.generation >= generation:
-                        mine = mine if mine is not None else seen.owner.id == owner.id
+                    if key == PLAN_KEY and raw and (seen := read_owner(raw)).generation >= generation:
+                        mine = mine if mine is not None else seen.id == owner.id
             if mine:
                 self._plan = plan
                 return
@@ -209,7 +222,7 @@ class FlowRuntime:
         """Returns when every lane has reported that it carries, or after so long: nothing depends on it but the start."""
         deadline = Deadline(within_s)
         while not deadline.passed:
-            lanes = [self.status.lanes.get(index) for index in range(self.settings.tasks_max)]
+            lanes = [self.status.lanes.get(index) for index in range(self.lane_count)]
             if all(lane is not None and lane.state == "carrying" for lane in lanes):
                 return
             await asyncio.sleep(LANES_POLL_S)
@@ -223,11 +236,17 @@ class FlowRuntime:
         assert self._plan is not None
         return self._plan.owner.generation
 
+    @property
+    def lane_count(self) -> int:
+        return len(self._plan.lanes) if self._plan is not None else 0
+
     def start_query(self) -> None:
         """Blocking: begin the epochs."""
         query = self._make_query(self.settings, self.generation)
+        query.carry_with(self.lane_count)
         query.start()
-        self._query = query  # from here on it is watched
+        self._query = query  # from here on it is watched, and told of another number of lanes
+        query.carry_with(self.lane_count)
         self.is_bridged = False
         self.status.run()
 
@@ -247,6 +266,7 @@ class FlowRuntime:
             asyncio.ensure_future(self._watch_query()): WATCHING_QUERY,
             asyncio.ensure_future(self._lag_watch.run()): WATCHING_LAG,
             asyncio.ensure_future(self._certificate_watch.run()): WATCHING_CERTIFICATES,
+            asyncio.ensure_future(self._bandwidth.run()): SHARING_BANDWIDTH,
         }
         stop = asyncio.ensure_future(self._stop.wait())
         try:
@@ -302,7 +322,7 @@ class FlowRuntime:
         while not deadline.passed and (self.is_bridged or (self._query is not None and self._query.active)):
             for key, value in await self._statuses.follow(deadline, FOLLOW_MS):
                 self.status.fold(key, value)
-            lanes = [self.status.lanes.get(index) for index in range(self.settings.tasks_max)]
+            lanes = [self.status.lanes.get(index) for index in range(self.lane_count)]
             if all(lane is not None and lane.state == "ended" for lane in lanes):
                 return
         if deadline.passed:
@@ -322,7 +342,7 @@ class FlowRuntime:
                 if key == PAUSE_KEY:
                     self._obey(raw)
                 elif key == PLAN_KEY and raw:
-                    self._yield_to(read_plan(raw).owner)
+                    self._yield_to(read_owner(raw))
             if self._plan is not None and self._paused != self._plan.paused:
                 await self._patiently(PUBLISHING, self._publish)
 
@@ -415,9 +435,14 @@ class FlowRuntime:
         if time.monotonic() >= self._respread_at:
             self._respread_at = time.monotonic() + RESPREAD_INTERVAL_S
             self._rates = self.status.partition_rates()
-        lanes = spread(self._carried, self.settings.tasks_max, before=self._plan.lanes, bytes_per_s=self._rates)
+        share = self.lane_share()
+        if share.why and share.why != self.status.failures.get(SHARING_LANES):
+            log.warning("%s: %s", self.settings.flow, share.why)
+        self.status.hold(SHARING_LANES, share.why)
+        lanes = spread(self._carried, share.lanes, before=self._plan.lanes, bytes_per_s=self._rates)
         if lanes != self._plan.lanes or self._plan.version == 1:
             await self._publish(lanes=lanes)
+        self.status.expect(self.lane_count)
 
     async def _publish(
         self, *, lanes: tuple[tuple[Assignment, ...], ...] | None = None, stopping: bool = False
@@ -432,6 +457,8 @@ class FlowRuntime:
                 paused=self._paused,
                 stopping=stopping,
             )
+            if self._query is not None and len(plan.lanes) != self.lane_count:
+                self._query.carry_with(len(plan.lanes))  # first: lanes of an epoch with another number end by the plan
             wait_s = STOPPING_PLAN_S_MAX if stopping else PLAN_S_MAX
             await self._plans.append([(PLAN_KEY, plan.to_json())], Deadline(wait_s))
             self._plan = plan
@@ -471,12 +498,3 @@ def _look_at(query: Query) -> tuple[bool, str | None]:
 def _about(interval_s: float) -> float:
     """Up to a tenth more or less: two flows that copy from each other must not go on swapping in step."""
     return interval_s * random.uniform(0.9, 1.1)
-
-
-def read_plan(raw: bytes) -> Plan:
-    try:
-        return Plan.from_json(raw)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise MirrorError(
-            f"the plan record cannot be read ({error!r}): who wrote it? Nothing but a mirror may write the key plan"
-        ) from error

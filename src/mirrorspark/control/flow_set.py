@@ -12,10 +12,13 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from mirrorspark.control.bandwidth_sharing import BandwidthPool
 from mirrorspark.control.ending import end_tasks
 from mirrorspark.control.flow_life import THE_FLOW, FlowLife
 from mirrorspark.control.flow_runtime import Query
 from mirrorspark.control.heartbeats import HeartbeatJob
+from mirrorspark.control.lane_demand import LaneDemand
+from mirrorspark.control.lane_shares import LaneShare, lane_shares
 from mirrorspark.control.live_change import Changes
 from mirrorspark.control.live_view import complain
 from mirrorspark.errors import SettingsError, SparkLost
@@ -34,6 +37,10 @@ HEARTBEATS_ONLY = "heartbeats only"
 class QuerySource(Protocol):
     """What flows need of Spark."""
 
+    @property
+    def where(self) -> str: ...
+    @property
+    def tasks_at_once(self) -> int | None: ...
     def begin(self, lanes: int) -> None: ...
     def up(self) -> Awaitable[object]: ...
     def make_query(self, settings: FlowSettings, generation: int) -> Query: ...
@@ -47,6 +54,7 @@ class _Member:
     settings: FlowSettings
     status: FlowStatus
     life: FlowLife | None = None
+    demand: LaneDemand = field(default_factory=LaneDemand)
     living: asyncio.Task[None] | None = None
     beating: asyncio.Task[None] | None = None
 
@@ -61,6 +69,8 @@ class FlowSet:
     on_event: Callable[[str, Event], None] = lambda flow, event: None
     on_spark_lost: Callable[[], None] = lambda: None
     spark_lost: SparkLost | None = None
+    pool: BandwidthPool = field(default_factory=BandwidthPool)
+    """What all flows of the process may read together."""
     refused: dict[Flow, SettingsError] = field(default_factory=dict)
     """Flows whose part of the file is wrong; they are shown as failed and not tried."""
     shown: list[FlowStatus] = field(default_factory=list)
@@ -85,8 +95,9 @@ class FlowSet:
 
     def _live(self, member: _Member) -> None:
         spark, settings = self.spark, member.settings
-        life = FlowLife(settings, spark.make_query, spark.up, spark.carry_early, member.status)
+        life = FlowLife(settings, spark.make_query, spark.up, spark.carry_early, member.status, self.pool)
         life.on_event = lambda event: self.on_event(str(settings.flow), event)
+        life.lane_share = lambda: self._lane_share(settings.flow)
         member.life = life
         member.living = asyncio.ensure_future(self._until_its_end(life))
 
@@ -212,7 +223,18 @@ class FlowSet:
 
     @property
     def lane_count(self) -> int:
-        return sum(member.settings.tasks_max for member in self._members.values() if member.settings.enabled)
+        return sum(self._lanes_wanted.values())
+
+    @property
+    def _lanes_wanted(self) -> dict[Flow, int]:
+        return {flow: one.settings.tasks_max for flow, one in self._members.items() if one.settings.enabled}
+
+    def _lane_share(self, flow: Flow) -> LaneShare:
+        """Asked by each flow every few seconds, and so told of its lag."""
+        status = self._members[flow].status
+        self._members[flow].demand.look(0 if status.is_paused else status.lag_records, status.rates[0])
+        behind = [other for other, one in self._members.items() if one.demand.is_behind]
+        return lane_shares(self._lanes_wanted, self.spark.tasks_at_once, self.spark.where, behind)[flow]
 
     @property
     def errors(self) -> list[Exception]:

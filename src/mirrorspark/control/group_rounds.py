@@ -70,6 +70,7 @@ class GroupRounds:
         self._inexact: set[Place] = set()
         self.previous: dict[tuple[str, TopicPartition], Synced] = {}
         self.checkpoints_written = 0
+        self.checkpoint_appends = self.checkpoint_append_max = 0  # batches, and records of the largest
         self.offsets_written = 0
         self.latencies_ms: dict[tuple[str, TopicPartition], SampledWindow] = {}
         """By group and remote partition, as far as they are exact."""
@@ -179,6 +180,8 @@ class GroupRounds:
         for first in range(0, len(entries), CHECKPOINTS_PER_APPEND_MAX):
             some = entries[first : first + CHECKPOINTS_PER_APPEND_MAX]
             await self._checkpoints.append(some, Deadline(WRITE_DEADLINE_S))
+            self.checkpoint_appends += 1
+            self.checkpoint_append_max = max(self.checkpoint_append_max, len(some))
         self.checkpoints_written += len(checkpoints)
         for one in checkpoints:
             self.previous[one.group, one.at] = Synced(one.upstream_offset, one.downstream_offset)

@@ -284,6 +284,8 @@ class _Attempt:
             "share_groups_not_handled": len(self._groups.share_groups),
             "vanished": self._groups_vanished,
             "checkpoints_written": self._rounds.checkpoints_written,
+            "checkpoint_appends": self._rounds.checkpoint_appends,
+            "checkpoint_append_max": self._rounds.checkpoint_append_max,
             "offsets_written": self._rounds.offsets_written,
             "latency_ms_p95": self._rounds.latency_ms_p95,
             "writes_offsets": self._settings.group_sync.offsets_enabled,

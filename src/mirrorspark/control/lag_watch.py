@@ -14,7 +14,7 @@ import time
 
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
-from mirrorspark.cluster.log_reader import LATEST, list_offsets
+from mirrorspark.cluster.log_reader import EARLIEST, LATEST, list_offsets
 from mirrorspark.errors import MirrorError
 from mirrorspark.observe.flow_status import FlowStatus
 
@@ -29,6 +29,8 @@ IDLE_POLL_S = 0.25
 SHARE_MAX = 0.1
 """Of the time may go into looking."""
 PAUSE_S_MAX = 10.0
+STARTS_INTERVAL_S = 15.0
+"""Where the logs begin changes with retention: looked at this often."""
 LOOK_TIMEOUT_S = 10.0
 
 
@@ -38,6 +40,7 @@ class LagWatch:
         self._status = status
         self._read_committed = read_committed
         self._told = ""
+        self._starts_looked_at = float("-inf")
 
     async def run(self) -> None:
         """Until it is cancelled."""
@@ -75,3 +78,8 @@ class LagWatch:
         ends = {remotes[source]: end for source, end in found.items()}
         carried_to = {at: one.upstream_next for at, one in status.partitions.items()}
         status.source_ends.take(status.clock(), ends, carried_to)
+        is_new = bool(ends.keys() - status.source_ends.starts.keys())
+        if is_new or time.monotonic() - self._starts_looked_at >= STARTS_INTERVAL_S:
+            starts = await list_offsets(self._source, remotes, EARLIEST, Deadline(LOOK_TIMEOUT_S))
+            status.source_ends.starts = {remotes[source]: start for source, start in starts.items()}
+            self._starts_looked_at = time.monotonic()

@@ -19,7 +19,7 @@ __all__ = ["DRIVER_SETTINGS", "Changes", "changed_settings", "difference"]
 
 DRIVER_SETTINGS = (
     *("topics", "topics_exclude", "replication_factor", "start_before_spark"),
-    *("topic_sync", "heartbeats"),
+    *("topic_sync", "heartbeats", "bandwidth"),
     *("group_sync.groups", "group_sync.groups_exclude", "group_sync.refresh_enabled", "group_sync.refresh_interval_s"),
     *("group_sync.checkpoints_enabled", "group_sync.checkpoints_interval_s"),
     "group_sync.checkpoints_replication_factor",

@@ -36,6 +36,8 @@ KEEPING_LEDGER = "keeping the ledger"
 KEEPING_INTERVAL_S = 900.0
 KEEPING_TIMEOUT_S = 120.0
 REWRITES_PER_APPEND_MAX = 500
+SYNCS_TOPIC_AGAIN_S = 60.0
+"""Where the topic for offset syncs could not be made: how often that is tried again, in case somebody has allowed it."""
 
 
 async def make_offset_syncs_topic(source: ClusterClient, target: ClusterClient, settings: FlowSettings) -> list[Event]:
@@ -47,10 +49,12 @@ async def make_offset_syncs_topic(source: ClusterClient, target: ClusterClient, 
     name = offset_syncs_topic(settings)
     try:
         (found,) = await client.refresh([name])
-        if found.error_code in (0, ErrorCode.TOPIC_AUTHORIZATION_FAILED):
-            return []  # one that is there is taken as it is, also one that may only be written
+        if found.error_code == 0:
+            return []  # one that is there is taken as it is
         factor = min(wanted.offset_syncs_replication_factor, max(1, len(client.nodes)))
         refused = await create_topics(client, [NewTopic(name, 1, factor, {"cleanup.policy": "compact"})])
+        if refused and found.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            return []  # neither to be seen nor to be made: whether it may be written, whoever writes there is told
         if refused:
             raise refused[name]
     except ClusterError as error:
@@ -126,6 +130,7 @@ class OffsetBooks:
         fail: Callable[[str, str], None],
         clear: Callable[[str], None],
     ) -> None:
+        self._settings = settings
         self._source = source
         self._target = target
         self._topic = ledger_topic(settings.flow.books)
@@ -134,16 +139,26 @@ class OffsetBooks:
         self._fail = fail
         self._clear = clear
         self._end = -1
+        self.lacks_syncs_topic = False
 
     async def run(self) -> None:
         while True:
-            await asyncio.sleep(KEEPING_INTERVAL_S)
+            await self._rest(KEEPING_INTERVAL_S)
             try:
                 await self.keep()
                 self._clear(KEEPING_LEDGER)
             except ClusterError as error:
                 log.warning("%s: %s: %s; again in %.0f s", self._flow, KEEPING_LEDGER, error, KEEPING_INTERVAL_S)
                 self._fail(KEEPING_LEDGER, f"{error}; records and groups do not depend on it")
+
+    async def _rest(self, seconds: float) -> None:
+        """Meanwhile the topic for offset syncs is made, where that was refused so far."""
+        deadline = Deadline(seconds)
+        while not deadline.passed:
+            await asyncio.sleep(deadline.at_most(SYNCS_TOPIC_AGAIN_S if self.lacks_syncs_topic else seconds))
+            if self.lacks_syncs_topic:
+                refused = await make_offset_syncs_topic(self._source, self._target, self._settings)
+                self.lacks_syncs_topic = bool(refused)
 
     async def keep(self) -> Kept | None:
         """One pass, unless nothing was written since the last one."""

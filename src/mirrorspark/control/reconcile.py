@@ -7,10 +7,11 @@ let go of it: a remote topic that vanished is made anew then, the copy of a dele
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from mirrorspark.cluster.broker_errors import ErrorCode
+from mirrorspark.cluster.broker_errors import ErrorCode, broker_error
 from mirrorspark.cluster.cluster_admin import NewTopic, create_topics, delete_topics, grow_topics
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.topic_configs import describe_configs
@@ -18,6 +19,7 @@ from mirrorspark.control.cluster_snapshot import await_visible, inflows_of, seen
 from mirrorspark.errors import BrokerError, ClusterError
 from mirrorspark.events import Event, EventKind
 from mirrorspark.names import TopicPartition
+from mirrorspark.offsets.heartbeat import HEARTBEATS_TOPIC
 from mirrorspark.offsets.internal_topics import (
     PROGRESS_PARTITIONS,
     ledger_topic,
@@ -27,12 +29,17 @@ from mirrorspark.offsets.internal_topics import (
 )
 from mirrorspark.plan.desired_topics import Action, ActionKind, Reason, SeenTopic, TopicRules, desired_topics
 from mirrorspark.plan.lanes import Assignment
+from mirrorspark.plan.name_patterns import names_in
 from mirrorspark.plan.topic_filter import Refusal
 from mirrorspark.settings import FlowSettings
 
 __all__ = ["Reconciled", "Reconciler", "ensure_internal_topics"]
 
+log = logging.getLogger("mirrorspark.flow")
+
 NAMES_TOLD_MAX = 5
+NAMES_ASKED_MAX = 200
+"""Wanted topics that the source does not list, asked for by name in one pass."""
 MADE_ANEW = (Reason.TARGET_TOPIC_DELETED, Reason.TARGET_TOPIC_RECREATED)
 COMPACT = {"cleanup.policy": "compact"}
 COMPACT_SOON = {**COMPACT, "segment.bytes": "16777216", "segment.ms": "600000", "min.cleanable.dirty.ratio": "0.1"}
@@ -46,6 +53,8 @@ class Reconciled:
     assignments: list[Assignment] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     matched: int = 0
+    notes: list[str] = field(default_factory=list)
+    """For the log, once."""
     unfinished: str = ""
     """What a quota or a moving controller holds up; the next pass goes on with it."""
 
@@ -82,6 +91,8 @@ class Reconciler:
         self._vanished: set[str] = set()
         self._is_first = True
         self._rules: TopicRules | None = None
+        self._named: frozenset[str] = frozenset()
+        self._noted: set[str] = set()
 
     async def reconcile(self, settings: FlowSettings, carried: Iterable[Assignment] = ()) -> Reconciled:
         """One pass. ``carried`` is what the last plan held."""
@@ -89,9 +100,14 @@ class Reconciler:
         inflows = inflows_of(there, settings)
         if self._rules is None or self._rules.settings is not settings or self._rules.inflows != inflows:
             self._rules = TopicRules(settings, inflows)
-        one_pass = _Pass(self._source, self._target, self._rules, list(carried))
+            self._named = names_in(settings.topics, "topics") | {HEARTBEATS_TOPIC}
+        one_pass = _Pass(self._source, self._target, self._rules, list(carried), self._named)
         result = await one_pass.run(there, self._doomed, self._vanished, may_make_deleted=self._is_first)
         self._is_first = False
+        for note in result.notes:
+            if note not in self._noted:
+                self._noted.add(note)
+                log.warning("%s: %s", settings.flow, note)
         return result
 
 
@@ -99,12 +115,19 @@ class _Pass:
     """Look at both clusters, decide, make, list what can be carried, tell."""
 
     def __init__(
-        self, source: ClusterClient, target: ClusterClient, rules: TopicRules, carried: list[Assignment]
+        self,
+        source: ClusterClient,
+        target: ClusterClient,
+        rules: TopicRules,
+        carried: list[Assignment],
+        named: frozenset[str],
     ) -> None:
         self._source = source
         self._target = target
         self._rules = rules
         self._carried = carried
+        self._named = named
+        self._denied: frozenset[str] = frozenset()
         self._result = Reconciled()
 
     async def run(
@@ -126,6 +149,7 @@ class _Pass:
         remote |= await await_visible(self._target, changed)
         vanished |= {one.remote for one in actions if one.reason in MADE_ANEW}
         self._list(actions, there, remote, vanished)
+        await self._ask_for_unlisted(there)
         self._tell(actions)
         doomed.update(self._to_delete(actions))
         return self._result
@@ -144,15 +168,35 @@ class _Pass:
         rules = self._rules.configs
         factor = self._rules.settings.replication_factor
         ready = [one for one in missing if one.topic in described.settings]
-        refused = await create_topics(
-            self._target,
-            [
-                NewTopic(one.remote, one.partitions, factor, rules.at_creation(described.settings[one.topic]))
-                for one in ready
-            ],
-        )
+        wanted = [
+            NewTopic(one.remote, one.partitions, factor, rules.at_creation(described.settings[one.topic]))
+            for one in ready
+        ]
+        refused = await create_topics(self._target, wanted)
+        refused = await self._create_without_unknown(wanted, refused)
         self._refused(refused)
         return {one.remote: one.partitions for one in ready if one.remote not in refused}
+
+    async def _create_without_unknown(
+        self, wanted: list[NewTopic], refused: dict[str, BrokerError]
+    ) -> dict[str, BrokerError]:
+        """A source of another version may have settings that the target has no name for: those are left out, as the sync of
+        settings leaves them out (and shows them). Which names there are, a topic of the target tells; only asked for when
+        something was refused. Returns what is still refused."""
+        doubtful = [one for one in wanted if _is_about_settings(refused.get(one.name))]
+        if not doubtful:
+            return refused
+        own = plan_topic(self._rules.settings.flow.books)
+        known = {one.name for one in (await describe_configs(self._target, [own])).settings.get(own, [])}
+        again = []
+        for topic in doubtful:
+            unknown = sorted(set(topic.configs) - known) if known else []
+            if unknown:
+                log.info("%s: made without %s, unknown to %s", topic.name, ", ".join(unknown), self._target.alias)
+                kept = {name: value for name, value in topic.configs.items() if name in known}
+                again.append(replace(topic, configs=kept))
+        still = {name: error for name, error in refused.items() if name not in {topic.name for topic in again}}
+        return still | (await create_topics(self._target, again) if again else {})
 
     async def _grow(self, growing: list[Action]) -> dict[str, int]:
         """Returns the partition counts of what was grown."""
@@ -238,6 +282,23 @@ class _Pass:
             elif action.kind is ActionKind.WAIT:
                 self._result.assignments += kept.get(action.topic, [])
 
+    async def _ask_for_unlisted(self, there: Mapping[str, SeenTopic]) -> None:
+        """Topics that are carried, or wanted by their names, and not in the source's list: it leaves out what we may not
+        see. Asked for by name it says so."""
+        missing = ({one.source.topic for one in self._carried} | self._named) - there.keys()
+        asked = sorted(filter(self._rules.wants, missing))[:NAMES_ASKED_MAX]
+        if not asked:
+            return
+        code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        self._denied = frozenset(one.name for one in await self._source.refresh(asked) if one.error_code == code)
+        for topic in sorted(self._denied):
+            error = broker_error(code, "Metadata", f"{topic} on cluster {self._source.alias}", before="Fetch")
+            text = f"is wanted but not carried, since the source does not show it: {error}"
+            if topic == HEARTBEATS_TOPIC and topic not in names_in(self._rules.settings.topics, "topics"):
+                self._result.notes.append(f"{topic} {text}")  # perhaps there is none: a source hides that, too
+            else:
+                self._result.events.append(Event(EventKind.TOPIC_REFUSED, text, topic=topic))
+
     def _tell(self, actions: Iterable[Action]) -> None:
         flow = self._rules.settings.flow
         events = self._result.events
@@ -247,7 +308,7 @@ class _Pass:
                 events.append(Event(EventKind.TOPIC_NOT_CARRIED, one.text, topic=one.topic))
             elif one.reason in MADE_ANEW:
                 events.append(Event(EventKind.TARGET_TOPIC_DELETED, one.text, topic=one.remote))
-            elif one.kind in (ActionKind.KEEP, ActionKind.DELETE):
+            elif one.kind in (ActionKind.KEEP, ActionKind.DELETE) and one.topic not in self._denied:
                 then = "is deleted" if one.kind is ActionKind.DELETE else "stays"
                 text = (
                     f"is gone from {flow.source}: deleted, or no longer allowed to be seen. It is no longer carried; "
@@ -268,6 +329,10 @@ def _assignments(topic: SeenTopic, remote: SeenTopic, is_remade: bool) -> list[A
         Assignment(TopicPartition(topic.name, number), remote.name, topic.topic_id, remote.topic_id, is_remade)
         for number in range(min(topic.partitions, remote.partitions))
     ]
+
+
+def _is_about_settings(error: BrokerError | None) -> bool:
+    return error is not None and error.error_code == ErrorCode.INVALID_CONFIG
 
 
 def _is_still(copy: Assignment, remote: SeenTopic | None) -> bool:

@@ -10,8 +10,9 @@ import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from mirrorspark.cluster.server_tls import server_context, with_certificate
 from mirrorspark.config.load import Deployment
-from mirrorspark.config.rest_settings import LISTENERS
+from mirrorspark.config.rest_settings import LISTENERS, TLS_PREFIX
 from mirrorspark.control.connect.file_connectors import FileConnectors
 from mirrorspark.control.flow_set import FlowSet
 from mirrorspark.control.flows.hosting import FlowsHosting
@@ -35,8 +36,7 @@ def listeners_of(settings: RestSettings) -> list[Listener]:
         parse_listener(
             _WITHOUT_HOST.sub(rf"\g<1>{HERE}:\3", text.strip()),
             LISTENERS,
-            certificate=settings.certificate,
-            private_key=settings.key,
+            has_certificate=bool(settings.certificate or settings.tls),
         )
         for text in settings.listeners
     ]
@@ -67,7 +67,11 @@ class RestEndpoint:
             file, flows, lambda: deployment().document, hold=hold, restart=restart, worker_id=lambda: self.addresses[0]
         )
         self.app = make_app(connectors, self._access, flows=hosting, metrics=metrics)
-        self._servers = [RestServer(self.app, one) for one in self._listeners]
+        tls = with_certificate(settings.tls, settings.certificate, settings.key)
+        prefix = "" if settings.certificate else TLS_PREFIX
+        self._servers = [
+            RestServer(self.app, one, server_context(tls, prefix) if one.is_tls else None) for one in self._listeners
+        ]
 
     @property
     def addresses(self) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -58,12 +58,17 @@ class Edits:
 
 
 def run_deployment(
-    deployment: Deployment, *, master: str | None = None, ui: bool = False, edits: Edits | None = None
+    deployment: Deployment,
+    *,
+    master: str | None = None,
+    ui: bool = False,
+    conf: Mapping[str, str] | None = None,
+    edits: Edits | None = None,
 ) -> int:
-    """Blocks until stopped. Returns the exit code. Without ``edits`` SIGHUP is ignored."""
+    """Blocks until stopped. Returns the exit code. Without ``edits`` SIGHUP is ignored. ``conf``: settings of Spark."""
     folder = Path(tempfile.mkdtemp(prefix="mirrorspark-run-"))
     try:
-        return asyncio.run(_run(deployment, SparkForFlows(master, folder, ui=ui), edits))
+        return asyncio.run(_run(deployment, SparkForFlows(master, folder, ui=ui, conf=conf), edits))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

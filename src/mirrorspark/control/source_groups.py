@@ -32,6 +32,8 @@ FIRST_COMMIT_POLL_S = 1.0
 """While no group has ever committed on the cluster: one look at whether its topic is there by now."""
 POLLED_SHARE_MAX = 0.02
 """Of the time: a look that took 0.5 s is followed by 25 s of rest."""
+FOLLOW_AGAIN_S = 60.0
+"""Where commits may not be followed: how often that is tried again, in case somebody has allowed it."""
 REQUEST_DEADLINE_S = 60.0
 NAMES_REMEMBERED_MAX = 100_000
 _NOT_ALLOWED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
@@ -54,6 +56,9 @@ class SourceGroups:
         self._log: CommitLog | None = None
         self.not_followed = ""
         self.damaged = 0
+        self._listed: set[str] = set()
+        self._unlisted: set[str] = set()
+        self._follow_again_at = 0.0
         self.share_groups: list[str] = []
         self.refused: dict[str, BrokerError] = {}
 
@@ -76,6 +81,7 @@ class SourceGroups:
             if error.error_code not in _NOT_ALLOWED:
                 raise
             self.not_followed = f"topic {CONSUMER_OFFSETS_TOPIC} may not be read: {error}"
+            self._follow_again_at = time.monotonic() + FOLLOW_AGAIN_S
         else:
             self._log = opened
 
@@ -97,17 +103,27 @@ class SourceGroups:
             await self.open()
             return
         self._take(entries)
+        await self._ask_for_unlisted()
+
+    async def _ask_for_unlisted(self) -> None:
+        """Groups that commit and that the cluster does not list: new ones, or ones that it does not show us."""
+        unlisted, self._unlisted = self._unlisted, set()
+        if unlisted:
+            self._listed |= unlisted  # asked once between two looks
+            answers = await self._admin.offsets(dict.fromkeys(unlisted), Deadline(REQUEST_DEADLINE_S))
+            self.refused |= {group: error for group, error in answers.refused.items() if not error.retriable}
 
     async def _poll(self) -> None:
         """A look at all groups, and a rest that is in proportion to what it cost."""
         before = time.thread_time()
-        if CONSUMER_OFFSETS_TOPIC not in self.not_followed:
+        if CONSUMER_OFFSETS_TOPIC not in self.not_followed or time.monotonic() >= self._follow_again_at:
             await self._open_log()  # perhaps somebody has committed by now
             if self._log is not None:
                 await self.look(follows_up=True)
                 return  # from now on commits are followed
-            await asyncio.sleep(FIRST_COMMIT_POLL_S)
-            return
+            if CONSUMER_OFFSETS_TOPIC not in self.not_followed:
+                await asyncio.sleep(FIRST_COMMIT_POLL_S)
+                return
         await self.look()
         await asyncio.sleep(max(POLL_INTERVAL_S, (time.thread_time() - before) / POLLED_SHARE_MAX))
 
@@ -122,8 +138,10 @@ class SourceGroups:
     async def _look(self, meanwhile: set[Place], follows_up: bool) -> None:
         deadline = Deadline(REQUEST_DEADLINE_S)
         listed = await self._admin.list_groups(deadline)
+        self._listed = set(listed)
         self.share_groups = sorted(name for name, group in listed.items() if group.is_share)
         wanted = [name for name, group in listed.items() if group.commits_offsets and self._wants(name)]
+        wanted += [name for name in self._chosen.named if name not in listed]  # hidden from us, or not there
         answers = await self._admin.offsets(dict.fromkeys(wanted), deadline)
         self.refused = {group: error for group, error in answers.refused.items() if not error.retriable}
         followed = await self._log.catch_up(deadline) if self._log is not None and follows_up else []
@@ -146,6 +164,8 @@ class SourceGroups:
                 continue
             if record is not None and self._wants(record.group) and self._is_wanted(record.at.topic):
                 self._book.take(record)
+                if record.group not in self._listed:
+                    self._unlisted.add(record.group)
                 if self._meanwhile is not None:
                     self._meanwhile.add(Place(record.group, record.at))
 

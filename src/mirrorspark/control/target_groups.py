@@ -85,7 +85,7 @@ class TargetGroups:
         self._client = client
         self._admin = GroupAdmin(client)
         self._log: CommitLog | None = None
-        self._may_check = True
+        self._check_again_at = 0.0
         self._held: dict[str, _Held] = {}
         self.ours: dict[str, dict[TopicPartition, Synced]] = {}
         self.with_members: dict[str, int] = {}
@@ -202,7 +202,7 @@ class TargetGroups:
 
     async def _mark_the_log(self, deadline: Deadline, *, is_needed: bool) -> None:
         """Remember where the coordinators' log ends before we look at offsets: what is after that, we have not seen."""
-        if not is_needed or not self._may_check:
+        if not is_needed or time.monotonic() < self._check_again_at:
             return
         try:
             if self._log is None:
@@ -215,9 +215,11 @@ class TargetGroups:
             self._log = None
             if error.retriable:
                 return  # no such topic before the first group has committed there
-            self._may_check = False
-            log.info(
-                "cluster %s: %s. A commit that is made there at the very moment of a sync cannot be noticed",
+            is_new = self._check_again_at == 0.0
+            self._check_again_at = time.monotonic() + REFUSED_AGAIN_S
+            log.log(
+                logging.WARNING if is_new else logging.DEBUG,
+                "cluster %s: %s. Until then a commit that is made there at the very moment of a sync cannot be noticed",
                 self._client.alias,
                 error,
             )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from confluent_kafka import KafkaException
 from mirrorspark.errors import LabError
 from mirrorspark.lab.child import STOP_TIMEOUT_S, Child, JavaProgram
 from mirrorspark.lab.clients import admin
+from mirrorspark.lab.kafka_version import LATEST, KafkaVersion
 from mirrorspark.lab.storage import format_data_folder, is_formatted
 
 __all__ = ["Broker", "BrokerSpec"]
@@ -37,6 +38,7 @@ class BrokerSpec:
     properties: Mapping[str, str]
     jvm_flags: Sequence[str]
     client: Mapping[str, Any] = field(default_factory=dict)
+    kafka: KafkaVersion = LATEST
 
 
 class Broker:
@@ -64,12 +66,13 @@ class Broker:
         if self.is_alive:
             raise LabError(f"{self} is running already")
         self.spec.folder.mkdir(parents=True, exist_ok=True)
-        if not is_formatted(self.data):
-            format_data_folder(self.data, cluster_id=self.spec.cluster_id, node_id=self.spec.node_id)
+        kafka = self.spec.kafka
+        if not kafka.has_zookeeper and not is_formatted(self.data):
+            format_data_folder(self.data, cluster_id=self.spec.cluster_id, node_id=self.spec.node_id, kafka=kafka)
         properties = self.spec.folder / f"broker-{self.spec.node_id}.properties"
         lines = {**self.spec.properties, "log.dirs": str(self.data)}
         properties.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
-        program = JavaProgram("kafka.Kafka", [properties], folder=self.spec.folder, log=self.log)
+        program = JavaProgram("kafka.Kafka", [properties], folder=self.spec.folder, log=self.log, kafka=kafka)
         self._child = program.start(self.spec.jvm_flags)
         if wait:
             self.wait_ready()
@@ -106,6 +109,14 @@ class Broker:
     def restart(self) -> None:
         """Stop if it still runs, then start on the same port and data and wait until it is ready."""
         self.stop()
+        self.start()
+
+    def upgrade(self, kafka: KafkaVersion) -> None:
+        """Stop in order, then start another version's jars on the data that is there."""
+        if kafka.has_zookeeper != self.spec.kafka.has_zookeeper:
+            raise LabError(f"{self} cannot go from {self.spec.kafka} to {kafka}: only one of them has a ZooKeeper")
+        self.stop()
+        self.spec = replace(self.spec, kafka=kafka)
         self.start()
 
     def pause(self) -> None:

@@ -1,7 +1,8 @@
 """A Java program as a child process that never outlives us and never hears our Ctrl-C.
 
-Used by ``lab/broker.py`` and ``lab/mirror_maker.py``. A shell starts the program and leaves a watcher behind that
-reads from a pipe of ours: when this process ends in whatever way, the pipe closes and the watcher kills the program.
+Used by ``lab/broker.py``, ``lab/zookeeper.py`` and ``lab/mirror_maker.py``. A shell starts the program and leaves a
+watcher behind that reads from a pipe of ours: when this process ends in whatever way, the pipe closes and the watcher
+kills the program.
 That needs no signal set up between fork and exec, which would be unsafe with threads and would fire at the end of the
 *thread* that started the child.
 """
@@ -19,26 +20,18 @@ from pathlib import Path
 from mirrorspark.errors import LabError
 from mirrorspark.java_home import java_home
 from mirrorspark.lab.jars import kafka_class_path
+from mirrorspark.lab.kafka_version import LATEST, KafkaVersion
 
-__all__ = ["Child", "JavaProgram"]
+__all__ = ["QUICK_START", "Child", "JavaProgram"]
+
+QUICK_START = ("-XX:TieredStopAtLevel=1",)
+"""For a JVM whose speed nobody measures: less is compiled."""
 
 STOP_TIMEOUT_S = 30.0
 
 # The watcher leaves quietly when it reads a line, and kills when it reads an end of file. $$ is the program's own id,
 # since exec keeps it.
 _SCRIPT = 'exec 3<&0 </dev/null; (read _ <&3 || kill -9 $$) >/dev/null 2>&1 & exec "$@" 3<&-'
-
-_LOGGING = """\
-status = error
-rootLogger.level = info
-rootLogger.appenderRef.out.ref = out
-appender.out.type = Console
-appender.out.name = out
-appender.out.layout.type = PatternLayout
-appender.out.layout.pattern = %d{yyyy-MM-dd HH:mm:ss,SSS} %p %m (%c{1})%n
-logger.config.name = org.apache.kafka.common.config
-logger.config.level = warn
-"""
 
 
 class Child:
@@ -118,18 +111,26 @@ class Child:
 class JavaProgram:
     """A main class from Kafka's jars, with arguments, heap and log: makes a ``Child`` each time it is started."""
 
-    def __init__(self, main_class: str, arguments: Sequence[str | Path], *, folder: Path, log: Path) -> None:
+    def __init__(
+        self,
+        main_class: str,
+        arguments: Sequence[str | Path],
+        *,
+        folder: Path,
+        log: Path,
+        kafka: KafkaVersion = LATEST,
+    ) -> None:
         self.main_class = main_class
         self.arguments = list(arguments)
         self.folder = folder
         self.log = log
+        self.kafka = kafka
 
     def start(self, jvm_flags: Sequence[str]) -> Child:
-        logging = self.folder / "log4j2.properties"
-        logging.write_text(_LOGGING)
         java = java_home() / "bin" / "java"
-        flags = [*jvm_flags, "-Djava.awt.headless=true", f"-Dlog4j2.configurationFile={logging}"]
+        flags = [*jvm_flags, "-Djava.awt.headless=true", self.kafka.log_binding.configure(self.folder)]
+        environment = {"CLASSPATH": kafka_class_path(self.kafka)}
         try:
-            return Child([java, *flags, self.main_class, *self.arguments], self.log, {"CLASSPATH": kafka_class_path()})
+            return Child([java, *flags, self.main_class, *self.arguments], self.log, environment)
         except OSError as error:
             raise LabError(f"{java} could not be started: {error}") from error

@@ -30,6 +30,9 @@ __all__ = [
 
 REQUEST_TIMEOUT_S = 30.0
 TOPIC_DEADLINE_S = 60.0
+ASKING_PAUSE = 3.0
+"""Times as long as a question took: asking takes a quarter of the time at most."""
+ASKING_PAUSE_S_MAX = 1.0
 
 _QUIET: dict[str, Any] = {"log_level": 0, "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 500}
 
@@ -145,10 +148,14 @@ def _list_offsets(
 
 
 def wait_for(is_so: Callable[[], bool], what: str, deadline_s: float, every_s: float = 0.05) -> None:
-    """Ask again and again until it is so; a LabError that names what was waited for when time is up."""
+    """Ask again and again until it is so; a LabError that names what was waited for when time is up.
+
+    What takes long to find out is asked less often: whoever waits must not use up the machine that the others work on.
+    """
     end = time.monotonic() + deadline_s
     while True:
         failure: Exception | None = None
+        began = time.monotonic()
         try:
             if is_so():
                 return
@@ -156,4 +163,5 @@ def wait_for(is_so: Callable[[], bool], what: str, deadline_s: float, every_s: f
             failure = error
         if time.monotonic() >= end:
             raise LabError(f"waited {deadline_s:.0f} s in vain for {what}" + (f": {failure}" if failure else ""))
-        time.sleep(every_s)
+        took_s = time.monotonic() - began
+        time.sleep(max(every_s, min(took_s * ASKING_PAUSE, ASKING_PAUSE_S_MAX)))

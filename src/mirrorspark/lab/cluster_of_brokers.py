@@ -20,14 +20,19 @@ from mirrorspark.errors import LabError
 from mirrorspark.lab.broker import Broker, BrokerSpec
 from mirrorspark.lab.class_archive import class_archive_flags
 from mirrorspark.lab.clients import admin, wait_for
+from mirrorspark.lab.kafka_version import LATEST, KafkaVersion
 from mirrorspark.lab.storage import is_formatted, new_kafka_id
+from mirrorspark.lab.zookeeper import ZooKeeper
 
-__all__ = ["ClusterOfBrokers", "started_together"]
+__all__ = ["ClusterOfBrokers", "free_port", "started_together"]
 
 HEAP_MB = 512
 JOIN_DEADLINE_S = 120.0
 # Below the range of ports for outgoing connections: while a broker is down, nobody may take its port.
 PORT_FIRST, PORT_LAST = 15_000, 31_999
+
+# An archive of classes would cost more than it saves where a version is started once in a run.
+_STARTED_ONCE = ["-XX:TieredStopAtLevel=1"]
 
 _given_ports: set[int] = set()
 
@@ -48,6 +53,7 @@ class ClusterOfBrokers:
         client: Mapping[str, Any] | None = None,
         listeners: Mapping[str, str] | None = None,
         java_properties: Mapping[str, str] | None = None,
+        kafka: KafkaVersion = LATEST,
     ) -> None:
         """``settings`` are server properties over ours, for every broker; ``client`` what a client needs to log in.
 
@@ -55,7 +61,8 @@ class ClusterOfBrokers:
         ``java_properties`` are of the process (``-D``).
 
         ``jvm_flags`` stand in place of those that make the start quick. G1 is named since Kafka's scripts name it; a
-        small machine would choose the serial collector.
+        small machine would choose the serial collector. ``kafka`` is whose jars run; a version before KRaft brings its
+        ZooKeeper along.
         """
         assert brokers >= 1, "a cluster has a broker"
         if ports is not None and len(ports) != brokers:
@@ -65,14 +72,22 @@ class ClusterOfBrokers:
         # Made when the first broker starts: a cluster that never starts leaves nothing behind.
         self.folder = (folder or Path(tempfile.gettempdir()) / f"mirrorspark-{name}-{token_hex(6)}").absolute()
         self._client = dict(client or {})
-        self._ports = list(ports) if ports is not None else [_free_port() for _ in range(brokers)]
+        self._ports = list(ports) if ports is not None else [free_port() for _ in range(brokers)]
         self._listeners = dict(listeners or {})
-        self._listener_ports = {name: [_free_port() for _ in self._ports] for name in self._listeners}
-        self._controller_ports = [_free_port() for _ in range(3 if brokers >= 3 else 1)]
-        self.cluster_id = _cluster_id_in(self.folder) or new_kafka_id()
-        flags = [f"-Xmx{heap_mb}m", f"-Xms{min(heap_mb, 256)}m", "-XX:+UseG1GC", *(jvm_flags or _quick_start_flags())]
+        self._listener_ports = {name: [free_port() for _ in self._ports] for name in self._listeners}
+        self._controller_ports = [free_port() for _ in range(3 if brokers >= 3 else 1)]
+        self.kafka = kafka
+        self._zookeeper = ZooKeeper(self.folder, free_port(), kafka) if kafka.has_zookeeper else None
+        self._first_cluster_id = _cluster_id_in(self.folder) or new_kafka_id()
+        quick_start = _quick_start_flags() if kafka is LATEST else _STARTED_ONCE
+        flags = [f"-Xmx{heap_mb}m", f"-Xms{min(heap_mb, 256)}m", "-XX:+UseG1GC", *(jvm_flags or quick_start)]
         flags += [f"-D{key}={value}" for key, value in (java_properties or {}).items()]
         self.brokers = [self._broker(node_id, settings or {}, flags) for node_id in range(1, brokers + 1)]
+
+    @property
+    def cluster_id(self) -> str:
+        """What the data says, once there is some: a ZooKeeper gives ids by itself."""
+        return _cluster_id_in(self.folder) or self._first_cluster_id
 
     @property
     def bootstrap(self) -> str:
@@ -96,6 +111,8 @@ class ClusterOfBrokers:
 
     def launch(self) -> None:
         """Start the processes and do not wait for them; ``wait_ready`` does."""
+        if self._zookeeper is not None:
+            self._zookeeper.start()
         for broker in self.brokers:
             broker.start(wait=False)
 
@@ -118,10 +135,20 @@ class ClusterOfBrokers:
                 broker.ask_to_stop()
             for broker in self.brokers:
                 broker.stop()
+            if self._zookeeper is not None:
+                self._zookeeper.stop()
             return
         for broker in self.brokers:
             broker.kill()
+        if self._zookeeper is not None:
+            self._zookeeper.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def upgrade(self, kafka: KafkaVersion) -> None:
+        """A rolling one: each broker in turn goes on with its data under this version's jars."""
+        for broker in self.brokers:
+            broker.upgrade(kafka)
+        self.kafka = kafka
 
     def __enter__(self) -> ClusterOfBrokers:
         self.start()
@@ -137,21 +164,37 @@ class ClusterOfBrokers:
         return Broker(
             BrokerSpec(
                 cluster=self.name,
-                cluster_id=self.cluster_id,
+                cluster_id=self._first_cluster_id,
                 node_id=node_id,
                 port=self._ports[node_id - 1],
                 folder=self.folder,
                 properties={**self._identity(node_id), **_sizes(len(self._ports)), **settings},
                 jvm_flags=jvm_flags,
                 client=self._client,
+                kafka=self.kafka,
             )
         )
 
     def _identity(self, node_id: int) -> dict[str, str]:
-        """Who a node is, where it listens, and who the controllers are."""
-        is_controller = node_id <= len(self._controller_ports)
+        """Who a node is, where it listens, and who coordinates."""
         ports = {"CLIENT": self._ports, **self._listener_ports}
         clients = [f"{name}://127.0.0.1:{given[node_id - 1]}" for name, given in ports.items()]
+        listening = {
+            "listeners": ",".join(clients),
+            "advertised.listeners": ",".join(clients),
+            "listener.security.protocol.map": ",".join(
+                f"{name}:{protocol}"
+                for name, protocol in {"CLIENT": "PLAINTEXT", "CONTROLLER": "PLAINTEXT", **self._listeners}.items()
+            ),
+            "inter.broker.listener.name": "CLIENT",
+        }
+        if self._zookeeper is not None:
+            return {"broker.id": str(node_id), **listening, **self._zookeeper.broker_properties}
+        return {**listening, **self._in_quorum(node_id, clients)}
+
+    def _in_quorum(self, node_id: int, clients: list[str]) -> dict[str, str]:
+        """KRaft: which nodes are controllers, and their listener where this is one."""
+        is_controller = node_id <= len(self._controller_ports)
         listeners = list(clients)
         if is_controller:
             listeners.append(f"CONTROLLER://127.0.0.1:{self._controller_ports[node_id - 1]}")
@@ -160,12 +203,6 @@ class ClusterOfBrokers:
             "process.roles": "broker,controller" if is_controller else "broker",
             "node.id": str(node_id),
             "listeners": ",".join(listeners),
-            "advertised.listeners": ",".join(clients),
-            "listener.security.protocol.map": ",".join(
-                f"{name}:{protocol}"
-                for name, protocol in {"CLIENT": "PLAINTEXT", "CONTROLLER": "PLAINTEXT", **self._listeners}.items()
-            ),
-            "inter.broker.listener.name": "CLIENT",
             "controller.listener.names": "CONTROLLER",
             "controller.quorum.voters": ",".join(voters),
         }
@@ -231,7 +268,8 @@ def _cluster_id_in(folder: Path) -> str | None:
     return None
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """One that nobody in this process was given before."""
     for _ in range(1000):
         port = random.SystemRandom().randint(PORT_FIRST, PORT_LAST)
         if port in _given_ports:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mirrorspark.errors import LabError
-from mirrorspark.lab.child import STOP_TIMEOUT_S, Child, JavaProgram
+from mirrorspark.lab.child import QUICK_START, STOP_TIMEOUT_S, Child, JavaProgram
 from mirrorspark.lab.clients import wait_for
 from mirrorspark.lab.mirror_maker import Endpoint
 
@@ -89,7 +89,7 @@ class ConnectWorker:
         program = JavaProgram(
             "org.apache.kafka.connect.cli.ConnectDistributed", [self._file], folder=self._folder, log=self.log
         )
-        self._child = program.start([f"-Xmx{HEAP_MB}m", "-Xms128m", "-XX:+UseG1GC"])
+        self._child = program.start([f"-Xmx{HEAP_MB}m", "-Xms128m", "-XX:+UseG1GC", *QUICK_START])
         try:
             wait_for(self._is_ready, "the Connect worker", READY_DEADLINE_S, 0.3)
         except BaseException:

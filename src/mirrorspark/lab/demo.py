@@ -15,10 +15,10 @@ from pathlib import Path
 
 from mirrorspark.errors import LabError
 from mirrorspark.lab.catch_up import wait_until_caught_up
-from mirrorspark.lab.chaos import kill_lane
 from mirrorspark.lab.checker import Verdict, check_copy
 from mirrorspark.lab.clients import consumer, end_offsets, wait_for
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers, started_together
+from mirrorspark.lab.kills import kill_lane
 from mirrorspark.lab.mirror import Mirror, mirror_properties
 from mirrorspark.lab.workload import Workload
 

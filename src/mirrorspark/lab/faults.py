@@ -1,171 +1,76 @@
-"""A seeded schedule of faults: who is hit, how, and when, the same for the same seed.
+"""Faults as values: a name, and an act that is undone. What a seed draws from them, and what came of each.
 
-Used by fault journeys and long runs::
+``lab/kills.py`` has those of processes, ``lab/broker_faults.py`` those of clusters; ``lab/chaos.py`` strikes with them::
 
-    faults = FaultSchedule(seed, {
-        "kill a worker": kill_one_of(lambda: task_workers(driver.pid), seed),
-        "pause the target": pause_for(target.broker(1), 3.0),
-        "bounce the source": bounce(source.broker(1)),
-    }, every_s=(2, 6), duration_s=60)
-    with faults: ...
+    @contextmanager
+    def frozen(broker: Broker, dice: random.Random) -> Iterator[str]:
+        broker.pause()
+        try:
+            yield f"{broker} stands still"
+        finally:
+            broker.resume()
+
+    fault = Fault("freeze", partial(frozen, broker), lasts_s=(30.0, 30.0))
 """
 
 from __future__ import annotations
 
-import os
 import random
-import signal
-import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from mirrorspark.errors import LabError
-
-__all__ = ["Fault", "FaultSchedule", "Happened", "bounce", "kill_one_of", "pause_for"]
-
-Action = Callable[[], str | None]
-
-
-class Pausable(Protocol):
-    def pause(self) -> None: ...
-    def resume(self) -> None: ...
-
-
-class Restartable(Protocol):
-    def kill(self) -> None: ...
-    def restart(self) -> None: ...
+__all__ = ["Fault", "Struck", "drawn", "table"]
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is planned: seconds after the start, and the name of the action."""
+    """``strike`` acts on entering and undoes it on leaving; the text it gives says whom it hit.
 
-    at_s: float
+    ``lasts_s``: the least and the most time between the two. A fault that is over when it has happened has none.
+    """
+
     name: str
+    strike: Callable[[random.Random], AbstractContextManager[str]]
+    lasts_s: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
-    """What came of a fault: when it began, how long it took, what the action said, or why it failed."""
+class Struck:
+    """What came of a fault. Seconds since the run began; ``ended_s`` is when everything flowed again.
 
-    fault: Fault
+    ``stall_s``: the longest time without a record arriving anywhere on the target while some waited on the source.
+    ``partition_stall_s``: the same for the partition that waited longest.
+    """
+
+    name: str
+    what: str
     began_s: float
-    took_s: float
-    note: str
-    failed: bool = False
+    undone_s: float
+    ended_s: float
+    stall_s: float = 0.0
+    partition_stall_s: float = 0.0
 
-    def __str__(self) -> str:
-        outcome = "FAILED: " if self.failed else ""
-        return f"{self.began_s:7.2f} s  {self.fault.name} ({self.took_s:.2f} s) {outcome}{self.note}".rstrip()
-
-
-class FaultSchedule:
-    """Plans faults from a seed and carries them out one after another in a thread, between enter and exit."""
-
-    def __init__(
-        self,
-        seed: int,
-        actions: Mapping[str, Action],
-        *,
-        every_s: tuple[float, float],
-        duration_s: float,
-    ) -> None:
-        self.seed = seed
-        self._actions = dict(actions)
-        self.plan = _planned(seed, sorted(actions), every_s, duration_s)
-        self.happened: list[Happened] = []
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"faults-{seed}", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def join(self) -> None:
-        """Wait until the whole plan is carried out."""
-        self._thread.join()
-
-    def stop(self) -> None:
-        """No further faults; a running one is ended in order (what was paused is resumed)."""
-        self._stopping.set()
-        self._thread.join()
-
-    @property
-    def failures(self) -> list[Happened]:
-        return [one for one in self.happened if one.failed]
-
-    def report(self) -> str:
-        return "\n".join([f"faults of seed {self.seed}:", *(f"  {one}" for one in self.happened)])
-
-    def __enter__(self) -> FaultSchedule:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def _run(self) -> None:
-        began = time.monotonic()
-        for fault in self.plan:
-            if self._stopping.wait(max(0.0, began + fault.at_s - time.monotonic())):
-                return
-            at = time.monotonic()
-            note, failed = "", False
-            try:
-                note = self._actions[fault.name]() or ""
-            except (LabError, OSError) as error:
-                note, failed = str(error), True
-            self.happened.append(Happened(fault, at - began, time.monotonic() - at, note, failed))
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
 
 
-def _planned(seed: int, names: Sequence[str], every_s: tuple[float, float], duration_s: float) -> list[Fault]:
+def drawn(seed: int, names: Sequence[str], count: int) -> list[str]:
+    """``count`` names in an order that the seed decides: each one once before any comes a second time."""
     dice = random.Random(seed)
-    plan: list[Fault] = []
-    at_s = dice.uniform(*every_s)
-    while at_s < duration_s:
-        plan.append(Fault(at_s, dice.choice(names)))
-        at_s += dice.uniform(*every_s)
-    return plan
+    found: list[str] = []
+    while len(found) < count:
+        found += dice.sample(sorted(names), len(names))
+    return found[:count]
 
 
-def kill_one_of(find: Callable[[], Sequence[int]], seed: int = 1) -> Action:
-    """SIGKILL one of the processes that are there at that time; says so when there is none."""
-    dice = random.Random(seed)
-
-    def act() -> str:
-        pids = sorted(find())
-        if not pids:
-            return "nobody there to kill"
-        pid = dice.choice(pids)
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return f"{pid} had just ended"
-        return f"killed {pid}"
-
-    return act
-
-
-def pause_for(target: Pausable, seconds: float) -> Action:
-    """Stop a process for a while, as a long garbage collection or a frozen machine would."""
-
-    def act() -> None:
-        target.pause()
-        try:
-            time.sleep(seconds)
-        finally:
-            target.resume()
-
-    return act
-
-
-def bounce(target: Restartable, *, orderly: bool = False) -> Action:
-    """Kill a broker (or stop it in order) and start it again on the same port and data."""
-
-    def act() -> None:
-        if not orderly:
-            target.kill()
-        target.restart()
-
-    return act
+def table(struck: Sequence[Struck]) -> str:
+    """One line a fault: when it began, how long it lasted, both stalls, and whom it hit."""
+    head = f"{'at':>7}  {'fault':<24} {'lasted':>8} {'stall':>8} {'partition':>10}  what"
+    lines = [
+        f"{one.began_s:5.0f} s  {one.name:<24} {one.undone_s - one.began_s:6.1f} s {one.stall_s:6.1f} s "
+        f"{one.partition_stall_s:8.1f} s  {one.what}"
+        for one in struck
+    ]
+    return "\n".join([head, *lines])

@@ -36,6 +36,7 @@ __all__ = ["FlowWithoutSpark", "LaneProcesses"]
 START_DEADLINE_S = 120.0
 STOP_DEADLINE_S = 90.0
 LANES_END_DEADLINE_S = 30.0
+NO_LANE_PAUSE_S = 0.1
 
 T = TypeVar("T")
 
@@ -68,12 +69,22 @@ def _run_lane(
     for epoch in itertools.count(1):
         if stop_mark.exists():
             return
+        number = _lanes_mark(stop_mark)
+        lanes = int(number.read_text()) if number.exists() else 0
+        if lanes and lane >= lanes:
+            time.sleep(NO_LANE_PAUSE_S)
+            continue
         try:
-            for _ in carry(LaneSpec(settings, lane, generation, epoch, settings.epoch_s)):
+            for _ in carry(LaneSpec(settings, lane, generation, epoch, settings.epoch_s, lanes)):
                 pass
         except BaseException:
             logging.exception("lane %d ended", lane)
             raise
+
+
+def _lanes_mark(stop_mark: Path) -> Path:
+    """A file beside it that says how many lanes the next epoch has."""
+    return stop_mark.with_name(stop_mark.name.replace("stop", "lanes"))
 
 
 class LaneProcesses:
@@ -97,6 +108,13 @@ class LaneProcesses:
             thread = threading.Thread(target=self._supervise, args=(lane,), name=f"lane-{lane}", daemon=True)
             self._supervisors.append(thread)
             thread.start()
+
+    def carry_with(self, lanes: int) -> None:
+        """There is a process for each lane that the flow may have; those beyond the number wait for their turn."""
+        mark = _lanes_mark(self._stop_mark)
+        made = mark.with_suffix(".new")
+        made.write_text(str(lanes))
+        made.replace(mark)
 
     def _supervise(self, lane: int) -> None:
         """Start the lane again whenever it dies, until there is to be no further epoch."""

@@ -43,6 +43,9 @@ class _PlainLanes:
         self.slots: dict[Flow, int] = {}
         self.lanes: dict[Flow, LaneProcesses] = {}
 
+    where = "no Spark"
+    tasks_at_once: int | None = None
+
     def begin(self, lanes: int) -> None:
         """Nothing to start."""
 

@@ -64,7 +64,7 @@ def resolve(coordinates: Sequence[str], ivy_home: Path, *, answer_timeout_s: flo
     """
     spark_jars = spark_jars_folder()
     resolver = _Resolver(_command(coordinates, ivy_home, spark_jars), answer_timeout_s)
-    with _progress() as show:
+    with _progress(coordinates[0]) as show:
         resolver.run(show)
     jars = sorted((ivy_home / "jars").glob("*.jar"))
     if not jars:
@@ -181,9 +181,9 @@ def _pump(process: subprocess.Popen[str], lines: queue.Queue[str | None]) -> Non
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[str], None]]:
+def _progress(first: str) -> Iterator[Callable[[str], None]]:
     """A spinner on a terminal, a plain line now and then elsewhere."""
-    title = "Kafka's jars, by Maven coordinates (about 50 MB, once)"
+    title = f"{first} and what it needs, by Maven coordinates (some 50 MB, once)"
     console = Console(stderr=True)
     if console.is_terminal:
         with console.status(title) as status:

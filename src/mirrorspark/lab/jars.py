@@ -1,7 +1,8 @@
 """Kafka's jars: kept in a cache, checked on every use, fetched by Maven coordinates when they are not there.
 
-Called by ``lab/child.py`` for a class path. Where no registry can be reached, two variables name jars that are there
-already: ``MIRRORSPARK_KAFKA_JARS`` (a folder of jars) or ``KAFKA_HOME`` (its ``libs`` folder).
+Called by ``lab/child.py`` for a class path. Where no registry can be reached, variables name jars that are there already:
+``MIRRORSPARK_KAFKA_JARS`` (a folder of jars) or ``KAFKA_HOME`` (its ``libs`` folder) for the latest version, and one for
+each older version (``KafkaVersion.jars_variable``). Each version has a folder of its own in the cache.
 """
 
 from __future__ import annotations
@@ -21,22 +22,13 @@ from pathlib import Path
 from mirrorspark.errors import LabError
 from mirrorspark.java_home import cache_folder
 from mirrorspark.lab.jar_resolver import ANSWER_TIMEOUT_S, resolve
+from mirrorspark.lab.kafka_version import LATEST, KafkaVersion
 
-__all__ = ["KAFKA_VERSION", "kafka_class_path", "kafka_jars"]
+__all__ = ["kafka_class_path", "kafka_jars"]
 
-KAFKA_VERSION = "4.3.1"
-COORDINATES = (
-    f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}",
-    f"org.apache.kafka:connect-mirror:{KAFKA_VERSION}",
-    # Kafka's distribution carries this binding; its Maven description does not ask for it.
-    "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4",
-)
 REPAIR_ANSWER_TIMEOUT_S = 15.0
 
 _MANIFEST = "manifest.json"
-_ALTERNATIVES = (
-    "Without a registry, set KAFKA_HOME to an unpacked Kafka 4.x, or MIRRORSPARK_KAFKA_JARS to a folder with its jars."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,36 +40,37 @@ class Jar:
     sha256: str
 
 
-def kafka_class_path() -> str:
-    """All jars that a broker and MirrorMaker 2 need, joined for ``CLASSPATH``."""
-    return os.pathsep.join(str(jar) for jar in kafka_jars())
+def kafka_class_path(kafka: KafkaVersion = LATEST) -> str:
+    """All jars that a broker (and of the latest version MirrorMaker 2) needs, joined for ``CLASSPATH``."""
+    return os.pathsep.join(str(jar) for jar in kafka_jars(kafka))
 
 
-def kafka_jars() -> list[Path]:
+def kafka_jars(kafka: KafkaVersion = LATEST) -> list[Path]:
     """The jars as files that were checked in this process; fetches them first where needed."""
-    given, home = os.environ.get("MIRRORSPARK_KAFKA_JARS"), os.environ.get("KAFKA_HOME")
+    given, home = os.environ.get(kafka.jars_variable), os.environ.get("KAFKA_HOME")
     if given:
-        return _jars_of(Path(given), "MIRRORSPARK_KAFKA_JARS")
-    if home:
-        return _jars_of(Path(home) / "libs", "KAFKA_HOME")
-    return _cached_jars(cache_folder() / f"kafka-{KAFKA_VERSION}")
+        return _jars_of(kafka, Path(given), kafka.jars_variable)
+    if home and kafka is LATEST:
+        return _jars_of(kafka, Path(home) / "libs", "KAFKA_HOME")
+    return _cached_jars(kafka, cache_folder() / f"kafka-{kafka.number}")
 
 
-def _jars_of(folder: Path, variable: str) -> list[Path]:
+def _jars_of(kafka: KafkaVersion, folder: Path, variable: str) -> list[Path]:
     jars = sorted(folder.glob("*.jar"))
-    for needed in ("kafka_2.13-4", "kafka-clients-4", "scala-library-2.13", "connect-mirror-4"):
+    for needed in kafka.jars_needed:
         # Jars that a resolver stored carry their organisation in front of the name.
         if not any(jar.name.startswith(needed) or f"_{needed}" in jar.name for jar in jars):
             raise LabError(
-                f"{variable} leads to {folder}, which has no {needed}*.jar: point it to Kafka 4.x, or unset it",
+                f"{variable} leads to {folder}, which has no {needed}*.jar: "
+                f"point it to Kafka {kafka.series}.x, or unset it",
                 variable=variable,
                 folder=str(folder),
             )
     return jars
 
 
-@lru_cache(maxsize=4)
-def _cached_jars(folder: Path) -> list[Path]:
+@lru_cache(maxsize=8)
+def _cached_jars(kafka: KafkaVersion, folder: Path) -> list[Path]:
     """Memoised: brokers of one run are not made to hash 50 MB each."""
     fault = _fault(folder)
     if fault is not None:
@@ -85,7 +78,7 @@ def _cached_jars(folder: Path) -> list[Path]:
             # Another process may have done the work while this one waited for the lock.
             fault = _fault(folder)
             if fault is not None:
-                _fill(folder, fault)
+                _fill(kafka, folder, fault)
     return [folder / jar.name for jar in _read_manifest(folder) or []]
 
 
@@ -113,25 +106,30 @@ def _fault(folder: Path) -> str | None:
     return None
 
 
-def _fill(folder: Path, fault: str) -> None:
+def _fill(kafka: KafkaVersion, folder: Path, fault: str) -> None:
     """Fetch all jars and put right what is not right; the manifest is written last."""
     was_there = folder.exists()
     ivy_home = Path(tempfile.mkdtemp(prefix=".ivy-", dir=folder.parent))
     try:
         timeout_s = REPAIR_ANSWER_TIMEOUT_S if was_there else ANSWER_TIMEOUT_S
-        fetched = resolve(COORDINATES, ivy_home, answer_timeout_s=timeout_s)
+        fetched = resolve(kafka.coordinates, ivy_home, answer_timeout_s=timeout_s)
         folder.mkdir(exist_ok=True)
         jars = [_store(jar, folder) for jar in fetched]
-        _write_manifest(folder, jars)
+        _write_manifest(kafka, folder, jars)
     except LabError as error:
         if was_there:
             message = f"Kafka's jars in the cache are damaged ({fault}) and fetching them again failed: {error}. "
-            message += f"Delete {folder} and try again with a registry in reach. {_ALTERNATIVES}"
+            message += f"Delete {folder} and try again with a registry in reach. {_alternatives(kafka)}"
         else:
-            message = f"Kafka {KAFKA_VERSION} could not be fetched by its Maven coordinates: {error}. {_ALTERNATIVES}"
+            message = f"{kafka} could not be fetched by its Maven coordinates: {error}. {_alternatives(kafka)}"
         raise LabError(message, fault=fault, folder=str(folder)) from error
     finally:
         shutil.rmtree(ivy_home, ignore_errors=True)
+
+
+def _alternatives(kafka: KafkaVersion) -> str:
+    home = f"KAFKA_HOME to an unpacked Kafka {kafka.series}.x, or " if kafka is LATEST else ""
+    return f"Without a registry, set {home}{kafka.jars_variable} to a folder with the jars of Kafka {kafka.series}.x."
 
 
 def _store(fetched: Path, folder: Path) -> Jar:
@@ -145,8 +143,8 @@ def _store(fetched: Path, folder: Path) -> Jar:
     return jar
 
 
-def _write_manifest(folder: Path, jars: list[Jar]) -> None:
-    listed = {"kafka": KAFKA_VERSION, "coordinates": COORDINATES, "jars": [asdict(jar) for jar in jars]}
+def _write_manifest(kafka: KafkaVersion, folder: Path, jars: list[Jar]) -> None:
+    listed = {"kafka": kafka.number, "coordinates": kafka.coordinates, "jars": [asdict(jar) for jar in jars]}
     part = folder / f"{_MANIFEST}.part"
     part.write_text(json.dumps(listed, indent=1) + "\n")
     part.replace(folder / _MANIFEST)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from mirrorspark.errors import LabError
-from mirrorspark.lab.child import STOP_TIMEOUT_S, Child, JavaProgram
+from mirrorspark.lab.child import QUICK_START, STOP_TIMEOUT_S, Child, JavaProgram
 from mirrorspark.lab.clients import wait_for
 
 __all__ = ["Endpoint", "MirrorMaker", "flow_properties"]
@@ -105,13 +105,20 @@ class MirrorMaker:
     """MirrorMaker 2 in dedicated mode; start, wait, stop. Its log is ``<folder>/mirror-maker.log``."""
 
     def __init__(
-        self, properties: Mapping[str, str] | Path, folder: Path | None = None, *, heap_mb: int = HEAP_MB
+        self,
+        properties: Mapping[str, str] | Path,
+        folder: Path | None = None,
+        *,
+        heap_mb: int = HEAP_MB,
+        is_measured: bool = True,
     ) -> None:
+        """Not ``is_measured``: its code is compiled for a quick start, not for speed."""
         self.folder = folder or Path(tempfile.mkdtemp(prefix="mirrorspark-mm2-"))
         self.folder.mkdir(parents=True, exist_ok=True)
         self.log = self.folder / "mirror-maker.log"
         self.properties = properties if isinstance(properties, Path) else self._write(properties)
         self._heap_mb = heap_mb
+        self._flags = [] if is_measured else [*QUICK_START]
         self._child: Child | None = None
 
     @property
@@ -129,7 +136,9 @@ class MirrorMaker:
             "org.apache.kafka.connect.mirror.MirrorMaker", [self.properties], folder=self.folder, log=self.log
         )
         self.log.unlink(missing_ok=True)
-        self._child = program.start([f"-Xmx{self._heap_mb}m", f"-Xms{min(self._heap_mb, 256)}m", "-XX:+UseG1GC"])
+        self._child = program.start(
+            [f"-Xmx{self._heap_mb}m", f"-Xms{min(self._heap_mb, 256)}m", "-XX:+UseG1GC", *self._flags]
+        )
         if wait:
             self.wait_started()
 

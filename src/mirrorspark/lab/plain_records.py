@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from confluent_kafka import OFFSET_BEGINNING, KafkaError, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, TIMESTAMP_NOT_AVAILABLE, KafkaError, TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from mirrorspark.errors import LabError
@@ -20,6 +20,8 @@ __all__ = ["PlainRecord", "alter_topic", "one_batch", "read_records", "write_val
 FLUSH_S = 60.0
 SILENCE_MAX_S = 60
 CONFIG_S = 30.0
+NO_TIMESTAMP = -1
+"""Of a record in format v0, which has none; what the library fills in means nothing."""
 
 
 class PlainRecord(NamedTuple):
@@ -84,7 +86,8 @@ def read_records(bootstrap: str, topic: str, *, isolation: str = "read_committed
                     continue
                 if error is None:
                     headers = tuple(message.headers() or ())
-                    stamp = message.timestamp()[1]
+                    kind, stamp = message.timestamp()
+                    stamp = NO_TIMESTAMP if kind == TIMESTAMP_NOT_AVAILABLE else stamp
                     found[number].append(PlainRecord(message.offset(), stamp, message.key(), message.value(), headers))
                     if message.offset() + 1 >= left[number]:
                         del left[number]

@@ -19,6 +19,7 @@ from pathlib import Path
 from mirrorspark.errors import LabError
 from mirrorspark.java_home import cache_folder, java_home
 from mirrorspark.lab.jars import kafka_class_path
+from mirrorspark.lab.kafka_version import LATEST, KafkaVersion
 
 __all__ = ["format_data_folder", "is_formatted", "new_kafka_id"]
 
@@ -50,17 +51,18 @@ def is_formatted(data: Path) -> bool:
     return (data / _META).exists()
 
 
-def format_data_folder(data: Path, *, cluster_id: str, node_id: int) -> None:
+def format_data_folder(data: Path, *, cluster_id: str, node_id: int, kafka: KafkaVersion = LATEST) -> None:
+    """For a cluster that is its own quorum; brokers with a ZooKeeper write into an empty folder by themselves."""
     data.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(_checkpoint_template(), data / _CHECKPOINT)
+    shutil.copyfile(_checkpoint_template(kafka), data / _CHECKPOINT)
     meta = {"version": 1, "cluster.id": cluster_id, "node.id": node_id, "directory.id": new_kafka_id()}
     # Last, since its presence says that the folder is formatted.
     (data / _META).write_text("".join(f"{key}={value}\n" for key, value in meta.items()))
 
 
-def _checkpoint_template() -> Path:
+def _checkpoint_template(kafka: KafkaVersion) -> Path:
     """Feature levels belong to a Kafka version, so the file is named for the jars that made it."""
-    jars = kafka_class_path()
+    jars = kafka_class_path(kafka)
     template = cache_folder() / f"bootstrap-{sha256(jars.encode()).hexdigest()[:12]}.checkpoint"
     if not template.exists():
         template.parent.mkdir(parents=True, exist_ok=True)

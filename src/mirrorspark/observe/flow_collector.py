@@ -15,6 +15,7 @@ from prometheus_client.registry import Collector
 from mirrorspark import __version__
 from mirrorspark.names import Flow
 from mirrorspark.observe.connect_series import FlowPart, put_connect
+from mirrorspark.observe.container_series import put_container
 from mirrorspark.observe.flow_status import FlowStatus
 from mirrorspark.observe.jvm_figures import JvmFigures, put_jvm
 from mirrorspark.observe.mirror_maker_series import put_mirror_maker
@@ -59,6 +60,7 @@ class FlowCollector(Collector):
         sheet = Sheet()
         sheet.put("mirrorspark_build_info", 1, __version__)
         put_connect(sheet, [self._put_flow(sheet, status) for status in self._statuses()])
+        put_container(sheet)
         if (jvm := self._jvm()) is not None:
             put_jvm(sheet, jvm)
         return sheet

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,9 +16,12 @@ from typing import Any
 from mirrorspark.events import Event
 from mirrorspark.names import TopicPartition
 from mirrorspark.observe.carried_series import CarriedSeries
-from mirrorspark.observe.lane_totals import LaneTotals
+from mirrorspark.observe.lane_handouts import LaneHandouts
+from mirrorspark.observe.lane_limit import LaneLimit, words_of_limit
+from mirrorspark.observe.lane_totals import LaneTotals, traffic_counts
 from mirrorspark.observe.sampled_window import SampledWindow
 from mirrorspark.observe.source_ends import SourceEnds
+from mirrorspark.observe.traffic_rates import TrafficRates
 
 __all__ = [
     "EVERYTHING",
@@ -79,6 +82,8 @@ class LaneStatus:
     """Batches and records that a mirror had written on the source, by that mirror's flow; since the attempt began."""
     identical: list[int] | None = None
     """With offsets=identical: partitions that have them, and those that lost them."""
+    limit: LaneLimit | None = None
+    """Its share of the flow's bandwidth limit, if there is one."""
 
 
 @dataclass
@@ -123,6 +128,13 @@ class FlowStatus:
     lane_totals: dict[int, LaneTotals] = field(default_factory=dict)
     done_at: dict[str, float] = field(default_factory=dict)
     """When a job of the driver last did its work."""
+    failed_times: Counter[str] = field(default_factory=Counter)
+    """How often a job of the driver failed."""
+    handouts: LaneHandouts = field(default_factory=LaneHandouts)
+    began_at_s: float = field(default_factory=time.time)
+    worker_traffic: Callable[[], Mapping[int, Mapping[str, float]]] = dict
+    """What the driver's connections to the target have counted, by broker (``cluster.traffic``)."""
+    worker_rates: TrafficRates = field(default_factory=lambda: TrafficRates(time.time()))
     checkpoint_latencies: Mapping[tuple[str, TopicPartition], SampledWindow] = field(default_factory=dict)
     """By group and remote partition, in ms; only where the groups are followed by this process."""
     clock: Callable[[], float] = time.monotonic
@@ -139,6 +151,7 @@ class FlowStatus:
         """A lead begins: only reports of this generation count; events stay. ``waited_s``: how long lanes had to start."""
         self.generation = generation
         self._since = self.clock() - waited_s
+        self.handouts.begin(self._since)
         self.lanes.clear()
         self.partitions.clear()
         self._rates.clear()
@@ -149,6 +162,12 @@ class FlowStatus:
         """The lanes have been started."""
         self.state = "running"
         self._since = self.clock()
+
+    def expect(self, lanes: int) -> None:
+        """The flow has so many lanes from now on."""
+        self.lanes_expected = lanes
+        for gone in [index for index in self.lanes if index >= lanes]:
+            del self.lanes[gone]
 
     def follow_plan(self, lanes: Iterable[Iterable[TopicPartition]], paused: Iterable[str]) -> None:
         """The newest plan: remote partitions by lane."""
@@ -164,6 +183,7 @@ class FlowStatus:
 
     def fail(self, job: str, text: str) -> None:
         self.failures[job] = text
+        self.failed_times[job] += 1
 
     def clear(self, job: str) -> None:
         self.failures.pop(job, None)
@@ -216,6 +236,8 @@ class FlowStatus:
             return
         now = self.clock()
         index = report["lane"]
+        if index >= self.lanes_expected and report["state"] == "ended":
+            return  # the last word of a lane that the flow no longer has
         self.lanes[index] = LaneStatus(
             report["state"],
             report["since_ms"],
@@ -226,9 +248,14 @@ class FlowStatus:
             now if fresh else None,
             report.get("skipped_by_origin", {}),
             report.get("identical"),
+            LaneLimit.of_report(report.get("limit")),
         )
         totals = self.lane_totals.setdefault(index, LaneTotals())
-        totals.take(report["since_ms"], report["at_ms"], report["state"], report.get("counts", {}))
+        counts = report.get("counts", {}) | traffic_counts(report.get("traffic", {}))
+        totals.take(report["since_ms"], report["at_ms"], report["state"], counts)
+        totals.held_window.add(now, report["held_bytes"])
+        if not self.lanes_missing:
+            self.handouts.complete(now)
         for topic, partition, upstream, downstream, high, records, size, latency, state, *more in report["moved"]:
             at = TopicPartition(topic, partition)
             if self.planned is not None and at not in self.planned:
@@ -316,6 +343,11 @@ class FlowStatus:
         return (sum(one[0] for one in told), sum(one[1] for one in told)) if told else None
 
     @property
+    def limits(self) -> list[LaneLimit]:
+        """The lanes' shares of the flow's bandwidth limit; empty without one."""
+        return [lane.limit for lane in self.lanes.values() if lane.limit is not None and lane.state == "carrying"]
+
+    @property
     def heartbeat_age_s(self) -> float | None:
         """Seconds since the target took this pair's newest heartbeat."""
         return None if self.heartbeat_sent_at is None else self.clock() - self.heartbeat_sent_at
@@ -396,6 +428,7 @@ class FlowStatus:
             if self.matched == 0:
                 texts.append(f"topics={self.topics} matches no topic on the source")
         texts += [f"{place} waits: {why}" for place, why in sorted(self.waiting.items())]
+        texts += words_of_limit(self.limits, self.lag_records)
         texts += [str(event) for event in sorted(self.events.values(), key=lambda event: -event.at_ms)]
         if self.paused:
             texts.append(f"paused: {'everything' if EVERYTHING in self.paused else ', '.join(sorted(self.paused))}")

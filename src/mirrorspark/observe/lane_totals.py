@@ -7,15 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["LaneTotals"]
+from mirrorspark.observe.sampled_window import SampledWindow
+
+__all__ = ["LaneTotals", "traffic_counts"]
 
 CARRYING = "carrying"
+TRAFFIC_COLUMNS = ("requests", "answers", "bytes_out", "bytes_in", "answer_ms")
+"""Of a broker's row in a report (``pipeline.traffic_report``)."""
+
+
+def traffic_counts(traffic: Mapping[str, Mapping[str, list[float]]]) -> dict[str, float]:
+    """A report's rows by side and broker, as counts with a name each."""
+    return {
+        f"{side}/{node}/{column}": value
+        for side, rows in traffic.items()
+        for node, row in rows.items()
+        for column, value in zip(TRAFFIC_COLUMNS, row, strict=False)
+    }
 
 
 class LaneTotals:
     __slots__ = (
         *("_attempt", "_before", "_carried", "_ended_ms"),
-        *("attempts", "attempts_carried", "bytes", "counts", "pause_s", "records"),
+        *("attempt_began_ms", "attempts", "attempts_carried", "bytes", "counts", "held_window", "pause_s", "records"),
     )
 
     def __init__(self) -> None:
@@ -26,6 +40,10 @@ class LaneTotals:
         self.pause_s: float | None = None
         """From the last report of one attempt to its successor's first as carrying, by the lanes' clocks."""
         self.counts: dict[str, float] = {}
+        self.attempt_began_ms = 0
+        """By the lane's clock."""
+        self.held_window = SampledWindow()
+        """Bytes fetched and not yet acknowledged, by its reports."""
         self._attempt: int | None = None
         self._before: dict[str, float] = {}
         self._carried = False
@@ -35,6 +53,7 @@ class LaneTotals:
         """A report. ``counts`` are sums since the attempt began; names with ``_max`` are the largest so far."""
         if since_ms != self._attempt:
             self._attempt, self._before, self._carried = since_ms, {}, False
+            self.attempt_began_ms = since_ms
             self.attempts += 1
         if state == CARRYING and not self._carried:
             self._carried = True
@@ -61,3 +80,16 @@ class LaneTotals:
 
     def __getitem__(self, name: str) -> float:
         return self.counts.get(name, 0.0)
+
+    @property
+    def fetch_ms_avg(self) -> float:
+        return self["fetch_ms"] / self["fetches"] if self["fetches"] else 0.0
+
+    def nodes(self, side: str) -> dict[str, dict[str, float]]:
+        """What went to and came from the brokers of the source or of the target; by broker, then by column."""
+        found: dict[str, dict[str, float]] = {}
+        for name, value in self.counts.items():
+            if name.startswith(f"{side}/"):
+                _, node, column = name.split("/")
+                found.setdefault(node, dict.fromkeys(TRAFFIC_COLUMNS, 0.0))[column] = value
+        return found

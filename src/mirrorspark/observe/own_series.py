@@ -59,6 +59,8 @@ def _put_flow(sheet: Sheet, status: FlowStatus, partitions: list[PartitionFigure
         "flow_source_look_age_seconds": None if ends.looked_at is None else status.clock() - ends.looked_at,
         "flow_paused": int(status.is_paused),
         "flow_paused_topics": len(status.paused),
+        "flow_bandwidth_limit_bytes_per_second": sum(one.bytes_per_s for one in status.limits),
+        "flow_held_by_bandwidth_limit": int(any(one.is_held for one in status.limits)),
     }
     for name, value in figures.items():
         sheet.put(f"mirrorspark_{name}", value, flow)
@@ -102,6 +104,8 @@ def _put_lane(sheet: Sheet, status: FlowStatus, index: int) -> None:
         ("duplicates_avoided", "duplicates_avoided"),
         ("position_commits", "commits"),
         ("position_commits_failed", "commits_failed"),
+        ("bandwidth_held_seconds", "limit_held_s"),
+        ("bandwidth_holds", "limit_holds"),
     ):
         sheet.put(f"mirrorspark_lane_{name}_total", totals[counted], flow, index)
 

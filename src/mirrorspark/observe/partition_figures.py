@@ -34,6 +34,9 @@ class PartitionFigures:
     latency_ms_max: float | None
     latency_ms_avg: float | None
     lag_records: int
+    lag_records_avg: float | None
+    lag_records_max: float | None
+    lead_records: int | None
     lag_bytes: float | None
     lag_seconds: float | None
     source_end: int | None
@@ -63,6 +66,8 @@ def figures_of_partition(status: FlowStatus, at: TopicPartition, one: PartitionS
     lag = max(0, end - one.upstream_next)
     waiting_s = status.source_ends.waiting_s(at, one.upstream_next, now)
     latency = series.latency_window
+    lags = status.source_ends.lags_of(at, now)
+    start = status.source_ends.starts.get(at)
     return PartitionFigures(
         topic=at.topic,
         partition=str(at.partition),
@@ -78,6 +83,9 @@ def figures_of_partition(status: FlowStatus, at: TopicPartition, one: PartitionS
         latency_ms_max=latency.high(now),
         latency_ms_avg=latency.mean(now),
         lag_records=lag,
+        lag_records_avg=lags[0] if lags else lag,
+        lag_records_max=lags[1] if lags else lag,
+        lead_records=None if start is None else one.upstream_next - start,
         lag_bytes=_bytes_of(lag, series),
         lag_seconds=0.0 if lag == 0 else waiting_s,
         source_end=end,
@@ -110,6 +118,9 @@ def _together(some: list[PartitionFigures]) -> PartitionFigures:
         latency_ms_max=_largest(one.latency_ms_max for one in some),
         latency_ms_avg=sum(means) / len(means) if means else None,
         lag_records=sum(one.lag_records for one in some),
+        lag_records_avg=sum(one.lag_records_avg or 0.0 for one in some),
+        lag_records_max=_largest(one.lag_records_max for one in some),
+        lead_records=min((one.lead_records for one in some if one.lead_records is not None), default=None),
         lag_bytes=sum(one.lag_bytes or 0.0 for one in some),
         lag_seconds=_largest(one.lag_seconds for one in some),
         source_end=sum(one.source_end or 0 for one in some),

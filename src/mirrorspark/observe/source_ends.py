@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Mapping
 
 from mirrorspark.names import TopicPartition
+from mirrorspark.observe.sampled_window import SampledWindow
 
 __all__ = ["SourceEnds"]
 
@@ -24,12 +25,16 @@ class SourceEnds:
         self.asked_at = float("-inf")
         """When somebody last wanted to know: nobody looks where nobody asks."""
         self._looks: dict[TopicPartition, deque[tuple[float, int]]] = {}
+        self._lags: dict[TopicPartition, SampledWindow] = {}
+        self.starts: Mapping[TopicPartition, int] = {}
+        """Where the source's logs begin, by remote partition, as of the last look at that."""
 
     def take(self, now: float, ends: Mapping[TopicPartition, int], carried_to: Mapping[TopicPartition, int]) -> None:
         """One look at all of them, by remote partition; those that are no longer there are forgotten."""
         self.looked_at = now
         for gone in self._looks.keys() - ends.keys():
             del self._looks[gone]
+            self._lags.pop(gone, None)
         for at, end in ends.items():
             looks = self._looks.setdefault(at, deque())
             if looks and end < looks[-1][1]:
@@ -37,6 +42,14 @@ class SourceEnds:
             if not looks or end > looks[-1][1]:
                 looks.append((now, end))
             self._forget_carried(looks, carried_to.get(at, 0))
+            self._lags.setdefault(at, SampledWindow()).add(now, max(0, end - carried_to.get(at, 0)))
+
+    def lags_of(self, at: TopicPartition, now: float) -> tuple[float, float] | None:
+        """Mean and largest lag of the last minute's looks; None if nobody looked."""
+        window = self._lags.get(at)
+        if window is None or (mean := window.mean(now)) is None or (high := window.high(now)) is None:
+            return None
+        return mean, high
 
     @staticmethod
     def _forget_carried(looks: deque[tuple[float, int]], carried_to: int) -> None:

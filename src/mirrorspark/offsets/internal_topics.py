@@ -5,6 +5,7 @@ from __future__ import annotations
 from mirrorspark.settings import FlowSettings
 
 __all__ = [
+    "BANDWIDTH_KEY",
     "PLAN_KEY",
     "PROGRESS_PARTITIONS",
     "WRITERS_TOPIC",
@@ -17,6 +18,8 @@ __all__ = [
 
 PLAN_KEY = b"plan"
 """Of the plan on the plan topic: nothing but a mirror's driver may write it."""
+BANDWIDTH_KEY = b"bandwidth"
+"""On the plan topic: how a flow's limit is divided over its lanes; small, and written more often than the plan."""
 PROGRESS_PARTITIONS = 25
 """What Connect creates; the partitioner depends on it, so an existing topic's own count goes before it."""
 WRITERS_TOPIC = "mirrorspark-writers.internal"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from mirrorspark.errors import NewerFormat
 from mirrorspark.names import Flow
 from mirrorspark.offsets.parity import Parity
 
@@ -121,9 +122,14 @@ class Position:
 
     @classmethod
     def from_commit(cls, offset: int, metadata: str) -> Position | None:
-        """None if the text is not ours (somebody reset the group by hand): then the position must be proved anew."""
+        """None if the text is not ours (somebody reset the group by hand): then the position must be proved anew.
+
+        Raises NewerFormat for one that only a newer mirrorspark understands.
+        """
         try:
             text = json.loads(metadata)
+            if isinstance(text["v"], int) and text["v"] > VERSION:
+                raise NewerFormat.of("a position on the target", text["v"], VERSION)
             if text["v"] != VERSION:
                 return None
             last = text["w"]

@@ -10,6 +10,7 @@ import asyncio
 import json
 import logging
 import time
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from mirrorspark.cluster.broker_errors import ErrorCode
@@ -29,6 +30,7 @@ from mirrorspark.offsets.progress import parse_progress, progress_entry
 from mirrorspark.pipeline.receipt import Receipt
 from mirrorspark.pipeline.sync_writing import SyncWriting
 from mirrorspark.pipeline.track import Track, TrackState
+from mirrorspark.pipeline.traffic_report import TrafficReport
 from mirrorspark.settings import FlowSettings
 
 __all__ = ["Bookkeeping", "LaneReport"]
@@ -78,7 +80,8 @@ class Bookkeeping:
         self._untold: set[Track] = set()
         self._started_ms = int(time.time() * 1000)
         self._cpu_began_s = time.process_time()
-        self._counts = dict.fromkeys(("batches", "commits", "commits_failed", "commit_ms", "commit_ms_max"), 0)
+        self._counts: Counter[str] = Counter()
+        self._traffic = {"source": TrafficReport(source), "target": TrafficReport(target)}
         self.records = 0
         self.bytes = 0
 
@@ -160,6 +163,10 @@ class Bookkeeping:
         self._counts["commits_failed"] += not is_done
         self._counts["commit_ms"] += took_ms
         self._counts["commit_ms_max"] = max(self._counts["commit_ms_max"], took_ms)
+
+    def count(self, what: str) -> None:
+        """One more of something that only others see happen: a transaction, a record set aside."""
+        self._counts[what] += 1
 
     async def sign_off(self, positions: dict[TopicPartition, Position]) -> None:
         """``commit_positions`` at a partition's end. Of a topic that was deleted there is none to keep."""
@@ -250,6 +257,7 @@ class Bookkeeping:
             span, track.span = track.span, None
             if span is not None:
                 self._counts["batches"] += span.batches
+                self._counts["batch_records_max"] = max(self._counts["batch_records_max"], span.records_max)
                 rows.append(
                     Receipt(
                         self._lane,
@@ -278,9 +286,11 @@ class Bookkeeping:
         held_bytes: int,
         troubles: Mapping[TopicPartition, str],
         skipped_by_origin: Mapping[str, list[int]],
-        recovered: Mapping[str, int],
+        counted: Mapping[str, float],
+        limit: list[float] | None = None,
     ) -> None:
-        """One status record for the lane, and the events since the last one. ``recovered``: what its recovery counted."""
+        """One status record for the lane, and the events since the last one. ``counted``: what its recovery and its fetches
+        counted. ``limit``: its share of the flow's limit, and the part of the time in which that held it back."""
         told = [self._untold.pop() for _ in range(min(len(self._untold), PARTITIONS_REPORTED_MAX))]
         text = {
             "lane": self._lane,
@@ -293,7 +303,14 @@ class Bookkeeping:
             "waiting": _waiting(tracks, troubles),
             "skipped_by_origin": skipped_by_origin,  # flow that wrote it -> batches, records
             "identical": _identical(tracks),
-            "counts": {"cpu_s": round(time.process_time() - self._cpu_began_s, 3), **self._counts, **recovered},
+            "limit": limit,
+            "counts": {
+                "cpu_s": round(time.process_time() - self._cpu_began_s, 3),
+                **self._counts,
+                **counted,
+                **self._traffic["source"].fetches(),
+            },
+            "traffic": {side: one.rows() for side, one in self._traffic.items()},  # broker -> traffic_report.COLUMNS
             "moved": [
                 [
                     track.remote.topic,

@@ -5,6 +5,8 @@ Only with ``on.record.too.large=dead-letter``. The topic is made when first need
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mirrorspark.cluster.cluster_admin import NewTopic, create_topics
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
@@ -20,13 +22,23 @@ RECORD_BYTES_MAX = 256 * 1024 * 1024
 
 
 class DeadLetters:
-    def __init__(self, target: ClusterClient, settings: FlowSettings) -> None:
+    def __init__(self, target: ClusterClient, settings: FlowSettings, count: Callable[[str], None]) -> None:
+        """``count``: told of each that is written, and of each that failed."""
         self._target = target
+        self._count = count
         self._settings = settings
         self.topic = f"mirrorspark-dead-letters.{settings.flow.books}.internal"
         self._made = False
 
     async def set_aside(self, track: Track, record: Record) -> None:
+        self._count("dead_letters")
+        try:
+            await self._write(track, record)
+        except BaseException:
+            self._count("dead_letters_failed")
+            raise
+
+    async def _write(self, track: Track, record: Record) -> None:
         if not self._made:
             wanted = NewTopic(
                 self.topic,

@@ -49,6 +49,12 @@ class Entitlement:
             raise Fenced(f"{writer.transactional_id} is held by a newer attempt")
         return False
 
+    async def may_obtain(self, writer: Writer, deadline: Deadline) -> None:
+        """Before a newer epoch is taken. Raises Fenced where that would shut out a newer attempt that this one gives way to:
+        such a one may have its epoch already and its name on no partition yet."""
+        if self._gives_way and writer.transactional_id and not await self._is_newest(writer, deadline):
+            raise Fenced(f"{writer.transactional_id} is held by a newer attempt")
+
     async def _is_newest(self, writer: Writer, deadline: Deadline) -> bool:
         try:
             return await is_newest(self._target, writer, deadline)

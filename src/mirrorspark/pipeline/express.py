@@ -19,12 +19,14 @@ from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.fetch_session import FetchSession
 from mirrorspark.errors import ClusterError, CorruptBatch, MirrorError, WireError
 from mirrorspark.names import TopicPartition
+from mirrorspark.pipeline.bandwidth import FetchPace
 from mirrorspark.pipeline.hole_filling import HoleFilling
 from mirrorspark.pipeline.holes import align
 from mirrorspark.pipeline.memory import LaneMemory
 from mirrorspark.pipeline.origin import OriginCheck
 from mirrorspark.pipeline.preparation import prepare
 from mirrorspark.pipeline.sleepers import Sleepers
+from mirrorspark.pipeline.source_refusals import RELOCATE_PAUSE_S, STREAM_PAUSE_S, SourceRefusals
 from mirrorspark.pipeline.track import CarriedBatch, Track, TrackState
 from mirrorspark.pipeline.trouble import Trouble
 from mirrorspark.settings import FlowSettings
@@ -37,8 +39,6 @@ __all__ = ["Express"]
 Fetched = tuple[Track, FetchedPartition, list[Batch], int]
 """A track, its part of an answer, the whole batches in it, and the track's position when the answer came."""
 
-RELOCATE_PAUSE_S = 0.1
-STREAM_PAUSE_S = 0.2
 ORIGIN_UNKNOWN = "it cannot be told which records a mirror wrote"
 NEWS_WAIT_S = 1.0
 CUT_ANSWERS_MAX = 200
@@ -71,6 +71,7 @@ class Express:
         self._left_out = origin.skips if origin is not None else None
         answer_bytes = min(limits.fetch_bytes_max, max(1, limits.lane_memory_bytes_max // 4))
         self.memory = LaneMemory(limits.lane_memory_bytes_max, answer_bytes)
+        self.pace = FetchPace()
         self.appender = BatchAppender(
             target,
             request_bytes_max=limits.produce_request_bytes_max,
@@ -86,6 +87,7 @@ class Express:
         self._sessions: dict[int, FetchSession] = {}
         self._streams: dict[int, asyncio.Task[None]] = {}
         self._lost: set[Track] = set()
+        self._refusals = SourceRefusals()
         self._sleepers = Sleepers()
         self._locator: asyncio.Task[None] | None = None
         self._news = asyncio.Event()
@@ -131,6 +133,7 @@ class Express:
         """Stop fetching. Fetches on their way are short by now (stop_fetching_at); their connections are kept."""
         self._fetch_until = min(self._fetch_until, time.monotonic())
         self._news.set()
+        self.pace.end()
         streams = [*self._streams.values(), *([self._locator] if self._locator else [])]
         if self._locator:
             self._locator.cancel()
@@ -168,16 +171,18 @@ class Express:
                     continue
                 try:
                     answer, buffer = await pending
-                except ClusterError:
+                except ClusterError as error:
                     pending = None
                     self.memory.arrived()
-                    await self._stream_lost(session)
+                    await self._stream_lost(session, error)
                     continue
                 pending = None
+                if self._refusals.text:
+                    self._refusals.answered(self._tracks.values())
                 self.memory.arrived()
                 try:
                     fetched = self._look(session, answer)
-                    may_ask = self.memory.has_room and not self._sleepers.patience_s(session.node)
+                    may_ask = self.memory.has_room and self.pace.may_ask and not self._sleepers.patience_s(session.node)
                     if len(session) and may_ask and time.monotonic() < self._fetch_until:
                         pending = await self._ask(session)
                     if self._origin is None or await self._learn_origins(self._origin, fetched):
@@ -188,9 +193,9 @@ class Express:
                 _, buffer = await pending
                 self.memory.arrived()
                 buffer.release()
-        except ClusterError:
+        except ClusterError as error:
             if time.monotonic() < self._fetch_until:
-                await self._stream_lost(session)
+                await self._stream_lost(session, error)
                 self._streams[session.node] = asyncio.ensure_future(self._stream(session))
         except asyncio.CancelledError:
             raise
@@ -208,10 +213,13 @@ class Express:
             await self._wait_for_news(patience_s)
             return None
         await self.memory.room()
+        if not self.pace.may_ask:
+            await self.pace.turn(self._fetch_until)
+            return None
         try:
             return await self._ask(session)
-        except ClusterError:
-            await self._stream_lost(session)
+        except ClusterError as error:
+            await self._stream_lost(session, error)
             return None
 
     async def _wait_for_news(self, wait_s: float) -> None:
@@ -230,11 +238,12 @@ class Express:
             int(max(0.0, self._fetch_until - time.monotonic()) * 1000) if self._fetch_until != float("inf") else 1 << 30
         )
         self.memory.promise()
+        answer_bytes = self.pace.answer_bytes(self.memory.answer_bytes_max)
         wanted = FetchLimits(
             wait_ms_max=min(limits.fetch_wait_ms_max, left_ms, self._sleepers.wait_ms(session.node)),
             bytes_min=1,
-            bytes_max=self.memory.answer_bytes_max,
-            partition_bytes_max=min(limits.fetch_partition_bytes_max, self.memory.answer_bytes_max),
+            bytes_max=answer_bytes,
+            partition_bytes_max=min(limits.fetch_partition_bytes_max, answer_bytes),
             read_committed=self._settings.read_committed,
             rack=self._settings.client_rack,
         )
@@ -283,6 +292,8 @@ class Express:
             leader = self._source.leader(track.source)
             epoch = leader.epoch if leader is not None and leader.node == session.node else -1
             session.want(track.source, track.topic_id, last.next_offset, epoch, last.leader_epoch)
+        if self.pace.bytes_per_s is not None:
+            self.pace.took(sum(batch.size for _, _, batches, _ in fetched for batch in batches))
         return fetched
 
     def _cut_off(self, session: FetchSession, track: Track) -> None:
@@ -386,35 +397,38 @@ class Express:
             self._streams[node] = asyncio.ensure_future(self._stream(near))
         self._news.set()
 
-    async def _stream_lost(self, session: FetchSession) -> None:
+    async def _stream_lost(self, session: FetchSession, error: ClusterError) -> None:
         session.reset()
         for at in list(session.partitions()):
             track = self._tracks.get(at)
             session.forget(at)
             if track is not None and track.state is TrackState.CARRYING:
                 self._locate(track)
-        await asyncio.sleep(STREAM_PAUSE_S)
+        await asyncio.sleep(self._refusals.pause_after(error, STREAM_PAUSE_S))
 
     def _locate(self, track: Track) -> None:
         self._lost.add(track)
-        track.why = "looking for its leader on the source"
+        track.why = self._refusals.text or "looking for its leader on the source"
         if self._locator is None or self._locator.done():
             self._locator = asyncio.ensure_future(self._locate_lost())
 
     async def _locate_lost(self) -> None:
+        pause_s = RELOCATE_PAUSE_S
         while self._lost and time.monotonic() < self._fetch_until:
-            await asyncio.sleep(RELOCATE_PAUSE_S)
+            await asyncio.sleep(pause_s)
+            pause_s = RELOCATE_PAUSE_S
             topics = sorted({track.source.topic for track in self._lost})
             try:
                 await self._source.refresh(topics)
             except ClusterError as error:
+                pause_s = self._refusals.pause_after(error, RELOCATE_PAUSE_S)
                 for track in self._lost:
-                    track.why = f"the source does not answer: {error}"
+                    track.why = self._refusals.text or f"the source does not answer: {error}"
                 continue
             for track in list(self._lost):
                 if self._source.leader(track.source) is not None:
                     self._lost.discard(track)
-                    track.why = ""
+                    track.why = self._refusals.text
                     if track.state is TrackState.CARRYING and not track.asleep:
                         self._route(track)
                 elif track.source.topic not in self._source.topics:

@@ -5,6 +5,7 @@ It holds the clusters' credentials, so it never stands in an option, an argument
 
 from __future__ import annotations
 
+import os
 import pickle
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +21,16 @@ class FlowOrder:
 
     settings: FlowSettings
     generation: int
+    lanes: int = 0
+    """How many tasks an epoch has; 0: tasks.max."""
 
     def write(self, path: Path) -> None:
-        path.touch(mode=0o600)
-        path.chmod(0o600)
-        path.write_bytes(pickle.dumps(self))
+        """At once: whoever reads meanwhile has the one before."""
+        made = path.with_name(f"{path.name}.new")
+        made.touch(mode=0o600)
+        made.chmod(0o600)
+        made.write_bytes(pickle.dumps(self))
+        os.replace(made, path)
 
     @staticmethod
     def read(path: Path) -> FlowOrder:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,11 +79,17 @@ class FlowQuery:
         self._query = (
             summed.writeStream.format("noop")
             .queryName(f"mirrorspark {self._order.settings.flow}")
-            .option("checkpointLocation", str(folder / "query_checkpoint"))
+            .option("checkpointLocation", (folder / "query_checkpoint").absolute().as_uri())  # this disk, not HDFS
             .option("asyncProgressTrackingEnabled", "true")
             .option("asyncProgressTrackingCheckpointIntervalMs", "60000")
             .start()
         )
+
+    def carry_with(self, lanes: int) -> None:
+        """So many tasks in each epoch from the next one on."""
+        self._order = replace(self._order, lanes=lanes)
+        if self._order_path.exists():
+            self._order.write(self._order_path)
 
     @property
     def active(self) -> bool:

@@ -41,6 +41,7 @@ from mirrorspark.pipeline.track import LEDGER_PAGES_PENDING_MAX, Track, TrackSta
 from mirrorspark.pipeline.transaction import Transactions
 from mirrorspark.pipeline.troubles import Troubles
 from mirrorspark.pipeline.writers import WriterRegistry
+from mirrorspark.plan.bandwidth import Shares
 from mirrorspark.plan.lanes import Assignment, Plan
 from mirrorspark.plan.replication_policy import policy_for
 from mirrorspark.settings import FlowSettings
@@ -66,6 +67,8 @@ class LaneSpec:
     generation: int
     epoch: int
     epoch_s: float
+    lanes: int = 0
+    """How many the epoch has, if not 0; a plan for another number ends it."""
 
     def __repr__(self) -> str:
         return f"LaneSpec({self.settings.flow}, lane {self.lane}, epoch {self.epoch})"
@@ -120,7 +123,7 @@ class LaneRun:
             settings,
             report=self._report,
             own_again=self._own_again,
-            dead_letters=DeadLetters(target, settings),
+            dead_letters=DeadLetters(target, settings, self._books.count),
         )
         self._express = Express(
             source,
@@ -133,6 +136,7 @@ class LaneRun:
             origin=self._origin,
         )
         self._troubles.express = self._express
+        self._plans.on_shares = self._obey_shares
         if self._identical is not None:
             self._identical.carry_with(self._express, self._troubles)
         self._commits = PositionCommits(
@@ -252,7 +256,7 @@ class LaneRun:
 
     def _follow(self, plan: Plan) -> None:
         self._plan = plan
-        if plan.stopping:
+        if plan.stopping or self._spec.lanes not in (0, len(plan.lanes)):
             self._end.set()
             return
         wanted = {one.remote: one for one in plan.lane(self._spec.lane)}
@@ -265,6 +269,10 @@ class LaneRun:
                 self._take(one)
         for track in self._tracks.values():
             self._obey_pause(track, plan.is_paused(track.remote.topic))
+
+    def _obey_shares(self, shares: Shares) -> None:
+        if shares.generation == self._spec.generation:
+            self._express.pace.set_rate(shares.of(self._spec.lane))
 
     def _take(self, assignment: Assignment) -> None:
         track = Track(assignment)
@@ -400,7 +408,8 @@ class LaneRun:
             self._express.memory.pool.live_bytes,
             self._express.appender.troubles,
             self._origin.skipped if self._origin is not None else {},
-            self._recovery.counts,
+            {**self._recovery.counts, **self._express.pace.counts},
+            self._express.pace.told(),
         )
 
     def _company(self, track: Track, base_offset: int) -> None:

@@ -57,10 +57,10 @@ class _MirrorReader(DataSourceStreamReader):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         order = FlowOrder.read(self._order)
-        settings = order.settings
+        settings, lanes = order.settings, order.lanes
         return [
-            LaneTask(LaneSpec(settings, lane, order.generation, end["epoch"], settings.epoch_s))
-            for lane in range(settings.tasks_max)
+            LaneTask(LaneSpec(settings, lane, order.generation, end["epoch"], settings.epoch_s, lanes))
+            for lane in range(lanes or settings.tasks_max)
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

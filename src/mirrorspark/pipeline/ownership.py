@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.group_positions import GroupPositions
-from mirrorspark.errors import ClusterError, MirrorError
+from mirrorspark.errors import ClusterError, MirrorError, NewerFormat
 from mirrorspark.names import TopicPartition
 from mirrorspark.offsets.position import Position
 from mirrorspark.pipeline.express import Express
@@ -106,7 +106,11 @@ class Ownership:
     async def is_lost(self, track: Track) -> bool:
         """Whether a newer attempt or driver has put its name on the partition; then this attempt is over."""
         committed = await self._positions.fetch([track.remote], Deadline(REQUEST_TIMEOUT_S))
-        found = Position.from_commit(*committed[track.remote]) if track.remote in committed else None
+        try:
+            found = Position.from_commit(*committed[track.remote]) if track.remote in committed else None
+        except NewerFormat as error:
+            self._superseded(f"lane {self._lane}: {track.remote} is owned by a newer mirrorspark: {error}")
+            return True
         writer = found.writer if found else None
         own = self._recovery.writer
         assert own is not None

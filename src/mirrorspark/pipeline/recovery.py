@@ -32,7 +32,7 @@ from mirrorspark.offsets.parity import Parity
 from mirrorspark.offsets.position import LastWriter, Pen, Position
 from mirrorspark.pipeline.clean_ends import distrust_clean_ends
 from mirrorspark.pipeline.entitlement import Entitlement
-from mirrorspark.pipeline.first_place import first_offsets, lost_position, recreated
+from mirrorspark.pipeline.first_place import begins_at_latest, first_offsets, lost_position, recreated
 from mirrorspark.pipeline.hole_filling import HoleFilling
 from mirrorspark.pipeline.identical import IdenticalOffsets, is_being_raised
 from mirrorspark.pipeline.ledger_resumption import (
@@ -127,7 +127,9 @@ class Recovery:
         self.counts = {"fences": 0, "duplicates_avoided": 0}  # partitions, offsets
 
     async def obtain(self, deadline: Deadline) -> Writer:
-        """A producer epoch for this attempt (invariant B)."""
+        """A producer epoch for this attempt (invariant B); a newer one, if it has one. Raises Fenced: ``entitlement``."""
+        if self.writer is not None:
+            await self._entitlement.may_obtain(self.writer, deadline)
         try:
             self.writer = await obtain_writer(
                 self._target,
@@ -142,8 +144,8 @@ class Recovery:
             self._report(
                 Event(
                     EventKind.NO_FENCE,
-                    f"the target forbids the transactional id {self._own_id}: a lane that is cut off cannot be fenced, so "
-                    "this flow runs at least once; allow Write on that transactional id for exactly once",
+                    f"the target forbids the transactional id {self._own_id}: {error}. Until the next attempt after that a "
+                    "lane that is cut off cannot be fenced, so this flow runs at least once",
                 )
             )
             self.writer = await obtain_writer(self._target, None, transaction_timeout_ms=0, deadline=deadline)
@@ -314,9 +316,11 @@ class Recovery:
 
     async def _first_start(self, track: Track, deadline: Deadline) -> Start:
         """No position anywhere."""
-        upstream, first, end = await first_offsets(self._source, self._target, track, self._settings, deadline)
+        upstream, first, end = await first_offsets(
+            self._source, self._target, track, self._settings, deadline, self._report
+        )
         topic_id = track.assignment.topic_id
-        if first == end or self._settings.start_at_latest or self._never_wrote():
+        if first == end or begins_at_latest(self._settings, track.source) or self._never_wrote():
             position = Position(upstream, end, topic_id, -1, None)
             return Start(await self._raised(track, position), None)
         self._report(lost_position(track, first, end))

@@ -1,6 +1,7 @@
 """The Spark session: embedded by default, any master by choice.
 
 ``local[N,F]``: N lanes side by side, F attempts per task (``spark_master``). Java is found here too (see ``java_home``).
+With executors on other machines our code goes along (``code_archive``); what else they need is a person's to provide.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 
 from py4j.protocol import Py4JError
 from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
@@ -19,20 +22,29 @@ from mirrorspark.errors import LabError, SparkLost
 from mirrorspark.java_home import java_home
 from mirrorspark.log_lines import FORMAT_VARIABLE, JSON, TEXT, is_json
 from mirrorspark.pipeline.class_archive import archive_flags
-from mirrorspark.pipeline.spark_master import TASK_ATTEMPTS_MAX, is_local, with_attempts
+from mirrorspark.pipeline.code_archive import build_code_archive
+from mirrorspark.pipeline.spark_conf import CODE_ARCHIVE, python_name, session_conf
+from mirrorspark.pipeline.spark_master import is_local
 
-__all__ = ["first_line", "kill_starting_jvm", "open_session"]
+__all__ = ["first_line", "kill_starting_jvm", "open_session", "tasks_at_once"]
 
 # The driver's JVM only schedules lanes and sums up receipts: a quick start matters more than peak speed.
 DRIVER_JVM_FLAGS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k -XX:+IgnoreUnrecognizedVMOptions"
 
 
 def open_session(
-    master: str | None, *, lanes: int, folder: Path, ui: bool, app_name: str = "mirrorspark"
+    master: str | None,
+    *,
+    lanes: int,
+    folder: Path,
+    ui: bool,
+    app_name: str = "mirrorspark",
+    given: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """``folder`` holds Spark's scratch files; losing it loses nothing. Raises SparkLost with one line that says why not."""
+    """``folder`` holds Spark's scratch files; losing it loses nothing. ``given``: settings of Spark that a person wants.
+    Raises SparkLost with one line that says why not."""
     try:
-        return _open(master, lanes, folder, ui, app_name)
+        return _open(master, lanes, folder, ui, app_name, given or {})
     except (Py4JError, PySparkException, LabError, OSError) as error:
         raise SparkLost(f"Spark could not be started: {first_line(error)}") from error
 
@@ -64,32 +76,43 @@ def _say_nothing(*_: object) -> None:
     """PySpark prints a stack when its JVM goes away; whoever asks the query next says it in a line (SparkLost)."""
 
 
-def _open(master: str | None, lanes: int, folder: Path, ui: bool, app_name: str) -> SparkSession:
+def tasks_at_once(spark: SparkSession) -> int:
+    """How many tasks the executors that are there now run side by side. Raises what py4j raises."""
+    context = spark.sparkContext._jsc.sc()
+    return int(context.maxNumConcurrentTasks(context.resourceProfileManager().defaultResourceProfile()))
+
+
+def _open(
+    master: str | None, lanes: int, folder: Path, ui: bool, app_name: str, given: Mapping[str, str]
+) -> SparkSession:
     AccumulatorTCPServer.handle_error = AccumulatorUnixServer.handle_error = _say_nothing  # type: ignore[method-assign, assignment]
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    local = is_local(master)
+    os.environ["PYSPARK_PYTHON"] = sys.executable if local else _python_by_name(given, folder / "bin")
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["JAVA_HOME"] = str(java_home())
-    local = is_local(master)
     if local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = (
-        SparkSession.builder.appName(app_name)
-        .master(with_attempts(master, lanes))
-        .config("spark.ui.enabled", str(ui).lower())
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.task.maxFailures", str(TASK_ATTEMPTS_MAX))
-        .config("spark.python.worker.reuse", "true")
-        .config("spark.python.daemon.module", "mirrorspark.pipeline.worker_daemon")
-        .config("spark.local.dir", str(folder / "spark"))
-        .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
-        .config("spark.sql.shuffle.partitions", "1")
-        .config("spark.sql.streaming.numRecentProgressUpdates", "20")
-        .config("spark.sql.artifact.isolation.enabled", "false")
-        .config("spark.driver.memory", "512m")
-        .config("spark.log.level", "FATAL")
-        .config(f"spark.executorEnv.{FORMAT_VARIABLE}", JSON if is_json() else TEXT)
-    )
-    if local:
-        builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
-        builder = builder.config("spark.driver.extraJavaOptions", " ".join([DRIVER_JVM_FLAGS, *archive_flags()]))
-    return builder.getOrCreate()
+    else:
+        os.environ.setdefault("SPARK_LOCAL_DIRS", str(folder / "spark"))  # the driver's; executors have their own
+    flags = " ".join([DRIVER_JVM_FLAGS, *archive_flags()])
+    conf = session_conf(master, lanes=lanes, folder=folder, ui=ui, given=given, driver_flags=flags)
+    conf[f"spark.executorEnv.{FORMAT_VARIABLE}"] = JSON if is_json() else TEXT
+    builder = SparkSession.builder.appName(app_name)
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    if not local:
+        spark.sparkContext.addPyFile(str(build_code_archive(folder / CODE_ARCHIVE)))
+    return spark
+
+
+def _python_by_name(given: Mapping[str, str], folder: Path) -> str:
+    """The word by which Spark starts Python, and on this machine, first on the PATH, our own Python under that name."""
+    name = python_name(given, sys.executable)
+    if name != sys.executable:
+        folder.mkdir(parents=True, exist_ok=True)
+        script = folder / name
+        script.write_text(f'#!/bin/sh\nexec {quote(sys.executable)} "$@"\n')
+        script.chmod(0o755)
+        os.environ["PATH"] = f"{folder}{os.pathsep}{os.environ.get('PATH', '')}"
+    return name

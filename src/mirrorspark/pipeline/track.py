@@ -96,17 +96,18 @@ class ReencodedBatch(CarriedBatch):
 class Span:
     """What was appended since the last receipt row."""
 
-    __slots__ = ("batches", "bytes", "downstream_first", "records", "upstream_first", "upstream_last")
+    __slots__ = ("batches", "bytes", "downstream_first", "records", "records_max", "upstream_first", "upstream_last")
 
     def __init__(self, upstream_first: int, downstream_first: int) -> None:
         self.upstream_first = upstream_first
         self.downstream_first = downstream_first
         self.upstream_last = upstream_first
-        self.records = self.batches = self.bytes = 0
+        self.records = self.batches = self.bytes = self.records_max = 0
 
     def add(self, upstream_last: int, records: int, size: int) -> None:
         self.upstream_last = upstream_last
         self.records += records
+        self.records_max = max(self.records_max, records)
         self.bytes += size
         self.batches += 1
 

@@ -121,6 +121,7 @@ class Transactions:
             positions = {track.remote: self._signed(track).to_commit() for track in moved}
             await commit_positions_in_transaction(self._target, writer, self._group, positions, deadline)
         await end_transaction(self._target, writer, commit=True, deadline=deadline)
+        self._books.count("transactions")
         for track in moved:
             track.uncommitted = track.progress_due = False
         self._books.touch(moved)

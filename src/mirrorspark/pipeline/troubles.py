@@ -197,7 +197,7 @@ class Troubles:
             track.retry_at = float("inf")
         else:
             self._hold(track)
-            text = f"the target answers {error_name(code)} ({code}) {trouble.text}".rstrip()
+            text = f"the target answers {error_name(code)} ({code}) for {track.remote} {trouble.text}".rstrip()
             text += missing_acl(code, "Produce")
             self._wait(track, EventKind.APPEND_REFUSED, text, track.upstream_next, track.upstream_next)
 

@@ -11,6 +11,7 @@ import gc
 import logging
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import uvloop
 
@@ -91,7 +92,7 @@ def carry(spec: LaneSpec) -> Iterator[list[Receipt]]:
     runner = _worker.runner
     ends_at = time.monotonic() + spec.epoch_s
     while (left := ends_at - time.monotonic()) > 0:
-        lane = LaneSpec(spec.settings, spec.lane, spec.generation, spec.epoch, left)
+        lane = replace(spec, epoch_s=left)
         try:
             run = runner.run(_worker.attempt(lane))
             while (receipts := runner.run(run.next_receipts())) is not None:

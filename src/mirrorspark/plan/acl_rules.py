@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from mirrorspark.names import TopicAcl
 
-__all__ = ["AclChanges", "AclNote", "AclRules", "acl_changes"]
+__all__ = ["AclChanges", "AclNote", "AclRules", "acl_changes", "put_before"]
 
 LITERAL, PREFIXED = "LITERAL", "PREFIXED"
 ALL_TOPICS = "*"
@@ -83,7 +83,7 @@ class AclRules:
             return acl._replace(name=self.remote(acl.name)), None
         if acl.pattern != PREFIXED or not self.prefixed:
             return None, AclNote.PREFIXED_LEFT_OUT
-        before = self._put_before()
+        before = put_before(self.remote)
         if before is None:
             return None, AclNote.PREFIX_UNSUITED
         if not any(topic.startswith(acl.name) for topic in self.topics):
@@ -91,7 +91,7 @@ class AclRules:
         return acl._replace(name=f"{before}{acl.name}"), None
 
     def _all_topics(self, acl: TopicAcl) -> tuple[TopicAcl | None, AclNote | None]:
-        before = self._put_before()
+        before = put_before(self.remote)
         if before is None:
             return None, AclNote.PREFIX_UNSUITED
         if before:
@@ -100,10 +100,11 @@ class AclRules:
             return None, AclNote.NOT_MIRRORED
         return acl, AclNote.REACHES_ALL_TOPICS
 
-    def _put_before(self) -> str | None:
-        """What the policy puts before a name ("" if it keeps names); None if it does something else to it."""
-        found = {remote.removesuffix(name) if (remote := self.remote(name)).endswith(name) else None for name in PROBES}
-        return found.pop() if len(found) == 1 else None
+
+def put_before(remote: Callable[[str], str]) -> str | None:
+    """What a policy puts before a name ("" if it keeps names); None if it does something else to it."""
+    found = {named.removesuffix(name) if (named := remote(name)).endswith(name) else None for name in PROBES}
+    return found.pop() if len(found) == 1 else None
 
 
 def _for_readers(acl: TopicAcl) -> tuple[TopicAcl | None, AclNote | None]:

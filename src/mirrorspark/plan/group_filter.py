@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mirrorspark.plan.name_list import NameList
+from mirrorspark.plan.name_patterns import names_in
 from mirrorspark.settings import FlowSettings
 
 __all__ = ["GroupFilter", "GroupRefusal", "GroupRefused"]
@@ -34,6 +35,8 @@ class GroupFilter:
         self._include = NameList.read(groups, key)
         self._exclude = NameList.read(exclude, f"{key}.exclude")
         self._key = key
+        self.named = sorted(name for name in names_in(groups, key) if self.refusal(name) is None)
+        """Groups that are wanted by their names."""
 
     @classmethod
     def of(cls, settings: FlowSettings) -> GroupFilter:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from mirrorspark.errors import MirrorError
+from mirrorspark.errors import NewerFormat
 from mirrorspark.names import TopicPartition
 
 __all__ = ["Assignment", "Owner", "Plan", "spread"]
@@ -17,6 +17,7 @@ __all__ = ["Assignment", "Owner", "Plan", "spread"]
 IMBALANCE_MIN = 1.5
 """A partition moves only if the heaviest lane carries this many times the lightest one's bytes."""
 VERSION = 1
+"""Raised only when an older mirrorspark would misread what is written: a key that it does not know, it ignores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +87,20 @@ class Plan:
 
     @classmethod
     def from_json(cls, raw: bytes) -> Plan:
-        """Raises MirrorError for a plan of another version: two versions of mirrorspark must not lead one flow."""
+        """Raises NewerFormat for a plan that only a newer mirrorspark understands."""
         text = json.loads(raw)
-        if text.get("v") != VERSION:
-            raise MirrorError(
-                f"a plan of version {text.get('v')} is published; this mirrorspark knows version {VERSION}"
-            )
+        if text["v"] > VERSION:
+            raise NewerFormat.of("the flow's plan", text["v"], VERSION)
         lanes = tuple(
             tuple(one for topic, entry in lane.items() for one in _assignments(topic, *entry)) for lane in text["lanes"]
         )
         return cls(Owner(*text["owner"]), text["version"], text["stopping"], lanes, frozenset(text["paused"]))
+
+    @staticmethod
+    def owner_in(raw: bytes) -> Owner:
+        """Who leads, by a plan of whatever format: these four stay in their place in every format to come, so that an older
+        mirrorspark knows to step aside for a newer one."""
+        return Owner(*json.loads(raw)["owner"][:4])
 
     def with_pauses(self, paused: Iterable[str]) -> Plan:
         return replace(self, paused=frozenset(paused))

@@ -205,6 +205,10 @@ class FlowLagView:
     lag_bytes: float | None
     lag_seconds: float | None
     lag_looked_age_s: float | None
+    total: int
+    matched: int
+    limit: int
+    offset: int
     topics: list[TopicLagView]
 
 

@@ -115,9 +115,9 @@ def _inside(routes: APIRouter, host: FlowsHost) -> None:
         return host.lanes(name)
 
     @routes.get("/flows/{flow}/lag")
-    async def lag(name: FlowName) -> FlowLagView:
+    async def lag(name: FlowName, search: Search = "", limit: Limit = LIMIT_DEFAULT, offset: Offset = 0) -> FlowLagView:
         """By topic, largest first."""
-        return host.lag(name)
+        return host.lag(name, Page(limit, offset, search))
 
     @routes.get("/flows/{flow}/config")
     async def config(name: FlowName) -> FlowConfig:

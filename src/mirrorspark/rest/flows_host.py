@@ -50,7 +50,9 @@ class FlowsHost(Protocol):
         """Sorted by name, or by lag with the largest first."""
 
     def lanes(self, flow: str) -> FlowLanes: ...
-    def lag(self, flow: str) -> FlowLagView: ...
+    def lag(self, flow: str, page: Page) -> FlowLagView:
+        """Of the whole flow, and of the topics on the page, largest lag first."""
+
     def config(self, flow: str) -> FlowConfig: ...
 
     def events(self, flow: str | None, page: Page) -> EventPage:

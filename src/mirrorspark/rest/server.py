@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from ssl import SSLContext
 from typing import Any
 
 import uvicorn
@@ -32,12 +33,11 @@ LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 @dataclass(frozen=True)
 class Listener:
-    """``certificate`` and ``key``: PEM files, for https."""
+    """``is_tls``: https. Its key is the caller's to bring (``RestServer``): no secret lies here."""
 
     host: str = "127.0.0.1"
     port: int = PORT_DEFAULT
-    certificate: str = ""
-    key: str = ""
+    is_tls: bool = False
 
     @property
     def is_local(self) -> bool:
@@ -45,20 +45,23 @@ class Listener:
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{'https' if self.certificate else 'http'}://{host}:{self.port}"
+        return f"{'https' if self.is_tls else 'http'}://{host}:{self.port}"
 
 
-def parse_listener(text: str, key: str, *, certificate: str = "", private_key: str = "") -> Listener:
-    """``host:port``, ``http://host:port`` or https; Connect's ``http://:8083`` is all addresses. Raises SettingsError."""
+def parse_listener(text: str, key: str, *, has_certificate: bool = False) -> Listener:
+    """``host:port`` (https where there is a certificate), ``http://host:port`` or https; Connect's ``http://:8083`` is all
+    addresses. Raises SettingsError."""
     scheme, separator, rest = text.strip().rpartition("://")
-    scheme = scheme.lower() if separator else ("https" if certificate else "http")
+    scheme = scheme.lower() if separator else ("https" if has_certificate else "http")
     host, colon, port = rest.rpartition(":")
     if scheme not in ("http", "https") or not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
         raise SettingsError(f"{key}: {text!r} is not host:port, http://host:port or https://host:port", key=key)
-    if scheme == "https" and not (certificate and private_key):
-        raise SettingsError(f"{key}: https needs a certificate and its key (PEM files)", key=key)
-    secured = (certificate, private_key) if scheme == "https" else ("", "")
-    return Listener(host.strip("[]") or "0.0.0.0", int(port), *secured)
+    if scheme == "https" and not has_certificate:
+        raise SettingsError(
+            f"{key}: https needs a certificate and its key: listeners.https.ssl.keystore.location, or --tls-certificate",
+            key=key,
+        )
+    return Listener(host.strip("[]") or "0.0.0.0", int(port), scheme == "https")
 
 
 class _Protocol(H11Protocol):
@@ -88,7 +91,9 @@ class _Server(uvicorn.Server):
 class RestServer:
     """``await start()`` returns when it listens, or raises SettingsError; ``await stop()``."""
 
-    def __init__(self, app: FastAPI, listener: Listener) -> None:
+    def __init__(self, app: FastAPI, listener: Listener, tls: SSLContext | None = None) -> None:
+        """``tls``: where the listener is https."""
+        assert listener.is_tls == (tls is not None), f"{listener}: a certificate for https, none for http"
         self._listener = listener
         self._on_stop = getattr(app.state, "on_stop", ())
         self._server = _Server(
@@ -105,10 +110,10 @@ class RestServer:
                 limit_concurrency=CONNECTIONS_MAX,
                 timeout_keep_alive=IDLE_S_MAX,
                 timeout_graceful_shutdown=STOP_S_MAX,
-                ssl_certfile=listener.certificate or None,
-                ssl_keyfile=listener.key or None,
             )
         )
+        self._server.config.load()
+        self._server.config.ssl = tls  # uvicorn itself reads PEM files only
         self._serving: asyncio.Task[None] | None = None
 
     async def start(self) -> None:

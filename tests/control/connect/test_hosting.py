@@ -28,6 +28,9 @@ PACKAGE = "org.apache.kafka.connect.mirror"
 class NoSpark:
     """For flows that never come so far."""
 
+    where = "no Spark"
+    tasks_at_once: int | None = None
+
     def begin(self, lanes: int) -> None:
         pass
 
@@ -135,10 +138,15 @@ async def _refused_changes(hosting: Hosting, config: dict[str, str]) -> None:
         ("", config),
         ("x\n", config),
         ("x", {**config, "vendor.secret": "[hidden]"}),
+        ("x", {**config, "topics": "${nobody:/a:b}"}),
     ):
         with pytest.raises(Refusal) as caught:
             await hosting.create(name, wrong, TargetState.RUNNING)
         assert caught.value.status == 400
+    login = {"source.cluster.security.protocol": "SASL_SSL", "source.cluster.sasl.mechanism": "PLAIN"}
+    with pytest.raises(Refusal, match=r"source\.cluster\.sasl\.jaas\.config: it does not end with ';'") as caught:
+        await hosting.put_config("x", {**config, **login, "source.cluster.sasl.jaas.config": "marked"})
+    assert (caught.value.status, "marked" in str(caught.value)) == (400, False)
     with pytest.raises(Refusal, match="STOPPED"):
         await hosting.reset_offsets("a")
     with pytest.raises(Refusal) as caught:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from mirrorspark.config.document import Document
@@ -105,3 +107,17 @@ def test_a_worker_says_where_connect_kept_its_offsets() -> None:
 
 def test_offsets_are_those_of_a_stopped_connector_too() -> None:
     assert settings_of(_one("Source", TargetState.STOPPED)).enabled
+
+
+def test_placeholders_are_asked_for_by_the_providers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that everybody has, and those that the worker's file declares."""
+    secrets = tmp_path / "secrets"
+    secrets.write_text("servers = c:9092\n")
+    monkeypatch.setenv("TOPICS_OF_A_TEST", "orders")
+    declared = {"config.providers": "vault", "config.providers.vault.class": "FileConfigProvider"}
+    keys = {"topics": "${env:TOPICS_OF_A_TEST}", "source.cluster.bootstrap.servers": f"${{vault:{secrets}:servers}}"}
+    found = wanted_flows([_one("Source", **keys)], Document.of(declared, "worker"))
+    assert found.faults == {}
+    assert found.flows[EAST_WEST].topics == "orders"
+    assert found.flows[EAST_WEST].source.bootstrap == (("c", 9092),)
+    assert "no config provider vault" in wanted_flows([_one("Source", **keys)]).faults["source"]

@@ -72,3 +72,20 @@ def test_what_is_wrong_is_named(file: Path, line: str) -> None:
 def test_without_a_cluster() -> None:
     with pytest.raises(SettingsError, match="--bootstrap"):
         worker_settings(None)
+
+
+def test_https_as_connect_reads_it(tmp_path: Path) -> None:
+    """What is written for the listener, all of it; without that, what the file has for Kafka."""
+    path = tmp_path / "worker.properties"
+    path.write_text(
+        "bootstrap.servers=a:1\nlisteners=https://:8443\nssl.keystore.location=/k.p12\nssl.keystore.password=marked\n"
+    )
+    found = worker_settings(path)
+    assert str(found.listener) == "https://0.0.0.0:8443"
+    assert dict(found.tls) == {"ssl.keystore.location": "/k.p12", "ssl.keystore.password": "marked"}
+    assert "marked" not in repr(found)
+    path.write_text(f"{path.read_text()}listeners.https.ssl.keystore.location=/own.pem\n")
+    assert dict(worker_settings(path).tls) == {"ssl.keystore.location": "/own.pem"}
+    path.write_text("bootstrap.servers=a:1\nlisteners=https://:8443\n")
+    with pytest.raises(SettingsError, match="https needs a certificate"):
+        worker_settings(path)

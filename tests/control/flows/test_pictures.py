@@ -58,10 +58,15 @@ def test_lag_by_the_sources_own_ends() -> None:
     clock.now += 2.5
     view = flow_view(FLOW, status, carries=True)
     assert (view.lag_records, view.lag_bytes, view.lag_seconds, view.lag_looked_age_s) == (10, 100.0, 2.5, 2.5)
-    lag = lag_view(status)
+    lag = lag_view(status, Page())
     assert (lag.lag_records, lag.lag_seconds) == (10, 2.5)
     first = lag.topics[0]
     assert (first.topic, first.remote_topic, first.partitions, first.lag_records) == ("a", "east.a", 2, 10)
+    assert (lag.total, lag.matched, len(lag.topics)) == (2, 2, 2)
+    page = lag_view(status, Page(limit=1, offset=1))
+    assert (page.lag_records, [one.topic for one in page.topics]) == (10, [lag.topics[1].topic])
+    found = lag_view(status, Page(search=" EAST.A "))
+    assert (found.total, found.matched, [one.topic for one in found.topics]) == (2, 1, ["a"])
 
 
 def test_lanes_that_report_and_those_that_do_not() -> None:

@@ -27,6 +27,9 @@ class Clock:
 class NoSpark:
     """For flows that never come so far."""
 
+    where = "no Spark"
+    tasks_at_once: int | None = None
+
     def begin(self, lanes: int) -> None:
         pass
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mirrorspark.config.definition import SOURCE, Definition, Kind
+from mirrorspark.config.definition import SOURCE, Definition, Kind, Scope
 
 __all__ = ["OWN"]
 
@@ -72,6 +72,22 @@ OWN: tuple[Definition, ...] = (
         applied="topic_sync.acls_prefixed",
     ),
     Definition(
+        "start.at",
+        Kind.START,
+        "Where a partition begins that has no position yet: earliest, latest, or with the first record of that time or "
+        "later (2026-11-01T00:00:00Z, or epoch milliseconds). Without it the consumer's auto.offset.reset counts.",
+        default="",
+        connectors=_SOURCE,
+        applied="start_at",
+    ),
+    Definition(
+        "start.at.topic.*",
+        Kind.TOPIC_START,
+        "The same for one topic, by its name on the source; also offsets 0:100,1:200, by partition.",
+        connectors=_SOURCE,
+        applied="where that topic begins",
+    ),
+    Definition(
         "start.before.spark",
         Kind.SWITCH,
         "Carry with lanes outside of Spark while Spark starts.",
@@ -112,6 +128,40 @@ OWN: tuple[Definition, ...] = (
         unit="bytes",
         connectors=_SOURCE,
         applied="limits.partition_memory_bytes_max",
+    ),
+    Definition(
+        "bandwidth.max.bytes.per.second",
+        Kind.WHOLE,
+        "How fast a flow may read its source, in bytes of record batches; 0 is no limit. At the top level for each flow by "
+        "itself.",
+        default="0",
+        low=0,
+        high=1 << 50,
+        unit="bytes",
+        connectors=_SOURCE,
+        applied="bandwidth.bytes_per_s_max",
+    ),
+    Definition(
+        "bandwidth.priority",
+        Kind.WHOLE,
+        "The flow's weight when bandwidth.total.max.bytes.per.second is divided among flows that want more: 10 gets twice "
+        "as much as 5.",
+        default="5",
+        low=1,
+        high=10,
+        connectors=_SOURCE,
+        applied="bandwidth.priority",
+    ),
+    Definition(
+        "bandwidth.total.max.bytes.per.second",
+        Kind.WHOLE,
+        "What all flows of one process may read together; what one does not need the others may use. 0 is no limit.",
+        default="0",
+        low=0,
+        high=1 << 50,
+        unit="bytes",
+        scope=Scope.TOP,
+        applied="bandwidth.total_bytes_per_s_max",
     ),
     Definition(
         "transaction.interval.ms",

@@ -97,12 +97,35 @@ TOP_LEVEL: tuple[Definition, ...] = (
         scope=Scope.TOP | Scope.CLUSTER,
         applied="addresses of the REST interface; at a cluster's level it is not used",
     ),
-    Definition(
-        "listeners.https.ssl.keystore.location",
-        Kind.TEXT,
-        "For https: a PEM file with the certificate and its key. The options --tls-certificate and --tls-key win.",
-        scope=Scope.TOP | Scope.CLUSTER,
-        applied="the certificate of the REST interface",
+    *(
+        Definition(
+            f"listeners.https.ssl.{name}",
+            kind,
+            f"For https: {text}",
+            scope=Scope.TOP | Scope.CLUSTER,
+            applied="TLS of the REST interface",
+        )
+        for name, kind, text in (
+            (
+                "keystore.location",
+                Kind.TEXT,
+                "a file with the certificate and its key: PKCS12, JKS or PEM, known by its content. The options "
+                "--tls-certificate and --tls-key win.",
+            ),
+            ("keystore.password", Kind.SECRET, "the password of that file."),
+            ("keystore.type", Kind.TEXT, "JKS, PKCS12 or PEM; what the file is counts more."),
+            ("keystore.key", Kind.SECRET, "the private key as PEM text, instead of a file."),
+            ("keystore.certificate.chain", Kind.SECRET, "its certificates as PEM text."),
+            ("key.password", Kind.SECRET, "the password of the private key, where it has one of its own."),
+            ("truststore.location", Kind.TEXT, "whose certificates clients may show: PKCS12, JKS or PEM."),
+            ("truststore.password", Kind.SECRET, "the password of that file."),
+            ("truststore.type", Kind.TEXT, "JKS, PKCS12 or PEM; what the file is counts more."),
+            ("truststore.certificates", Kind.SECRET, "certificates to trust as PEM text, instead of a file."),
+            ("client.auth", Kind.TEXT, "none, requested or required: whether clients show a certificate."),
+            ("protocol", Kind.TEXT, "TLSv1.3, TLSv1.2 or TLS."),
+            ("enabled.protocols", Kind.LIST, "versions that are spoken."),
+            ("cipher.suites", Kind.LIST, "suites that are offered, by Java's or OpenSSL's names."),
+        )
     ),
     Definition(
         "rest.users.file",

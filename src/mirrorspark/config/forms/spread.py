@@ -29,6 +29,7 @@ _OF_THE_PROCESS = (
     "metrics.",
     "rest.",
     "dedicated.mode.",
+    "bandwidth.total.",
     "access.control.",
     "response.http.headers.config",
 )

@@ -15,6 +15,7 @@ from mirrorspark.control.command.log_choice import TEXT, LogFormat
 from mirrorspark.control.runner import EXIT_SETTINGS, Edits, run_deployment
 from mirrorspark.errors import MirrorError
 from mirrorspark.log_lines import begin_logging, say, tell_error
+from mirrorspark.pipeline.spark_conf import parse_conf
 from mirrorspark.pipeline.spark_master import check_master
 from mirrorspark.settings import RestSettings
 
@@ -22,8 +23,9 @@ __all__ = ["RunCommand", "repeat_clusters", "run"]
 
 
 OPTIONS_WITH_VALUES = (
-    *("--master", "--secrets", "--metrics", "--log-format"),
+    *("--master", "--conf", "--secrets", "--metrics", "--log-format"),
     *("--listen", "--users", "--tls-certificate", "--tls-key"),
+    *("--principal", "--format"),
 )
 
 
@@ -71,8 +73,9 @@ def _rest(
     return RestSettings(
         (listen,) if listen is not None else given.listeners,
         certificate if certificate is not None else given.certificate,
-        private_key or certificate or given.key,
+        private_key or "",
         str(users) if users is not None else given.users,
+        given.tls,
     )
 
 
@@ -88,6 +91,10 @@ def run(
     ] = None,
     master: Annotated[
         str | None, typer.Option("--master", help="Spark master; embedded, with a slot for each lane, if not given.")
+    ] = None,
+    conf: Annotated[
+        list[str] | None,
+        typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark, as spark-submit takes it; repeat it."),
     ] = None,
     ui: Annotated[bool, typer.Option("--ui/--no-ui", help="Serve Spark's own web page.")] = False,
     lenient: Annotated[
@@ -114,10 +121,10 @@ def run(
         typer.Option("--users", metavar="FILE", help="Who may do what by REST; everybody everything without it."),
     ] = None,
     certificate: Annotated[
-        str | None, typer.Option("--tls-certificate", metavar="FILE", help="PEM; REST is https.")
+        str | None, typer.Option("--tls-certificate", metavar="FILE", help="PEM, PKCS12 or JKS; REST is https.")
     ] = None,
     private_key: Annotated[
-        str | None, typer.Option("--tls-key", metavar="FILE", help="PEM; the certificate's key.")
+        str | None, typer.Option("--tls-key", metavar="FILE", help="PEM; the certificate's key, if not in it.")
     ] = None,
     log_format: LogFormat = TEXT,
 ) -> None:
@@ -146,6 +153,7 @@ def run(
     try:
         if master is not None:
             check_master(master)
+        spark = parse_conf(conf or [])
         deployment = load()
         if metrics is not None:
             deployment.metrics = replace(deployment.metrics, listener=listener_of_option(metrics))
@@ -155,4 +163,4 @@ def run(
         raise typer.Exit(EXIT_SETTINGS) from None
     for remark in deployment.remarks:
         say(f"{remark.kind}: {remark}", code=f"settings.{remark.kind}", key=remark.key)
-    raise typer.Exit(run_deployment(deployment, master=master, ui=ui, edits=edits))
+    raise typer.Exit(run_deployment(deployment, master=master, ui=ui, conf=spark, edits=edits))

@@ -11,6 +11,7 @@ from mirrorspark.control.command.log_choice import TEXT, LogFormat
 from mirrorspark.control.runner import EXIT_FAILED, EXIT_SETTINGS
 from mirrorspark.errors import MirrorError, SettingsError
 from mirrorspark.log_lines import begin_logging, say, tell_error
+from mirrorspark.pipeline.spark_conf import parse_conf
 from mirrorspark.pipeline.spark_master import check_master
 
 __all__ = ["serve"]
@@ -29,9 +30,17 @@ def serve(
     users: Annotated[
         Path | None, typer.Option("--users", metavar="FILE", help="Who may do what; everybody everything without it.")
     ] = None,
-    certificate: Annotated[str, typer.Option("--tls-certificate", metavar="FILE", help="PEM; serves https.")] = "",
-    private_key: Annotated[str, typer.Option("--tls-key", metavar="FILE", help="PEM; the certificate's key.")] = "",
+    certificate: Annotated[
+        str, typer.Option("--tls-certificate", metavar="FILE", help="PEM, PKCS12 or JKS; serves https.")
+    ] = "",
+    private_key: Annotated[
+        str, typer.Option("--tls-key", metavar="FILE", help="PEM; the certificate's key, if not in it.")
+    ] = "",
     master: Annotated[str | None, typer.Option("--master", help="Spark master; embedded if not given.")] = None,
+    conf: Annotated[
+        list[str] | None,
+        typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark, as spark-submit takes it; repeat it."),
+    ] = None,
     ui: Annotated[bool, typer.Option("--ui/--no-ui", help="Serve Spark's own web page.")] = False,
     log_format: LogFormat = TEXT,
 ) -> None:
@@ -57,13 +66,14 @@ def serve(
     try:
         if master is not None:
             check_master(master)
+        spark = parse_conf(conf or [])
         settings = worker_settings(
             file, bootstrap=bootstrap, listen=listen, certificate=certificate, private_key=private_key
         )
         access = read_access(users) if users is not None else Access()
         if access.is_open and not settings.listener.is_local:
             say(f"warning: {settings.listener} is open to everybody who can reach it; give --users", code="server.open")
-        code = serve_connectors(settings, access, master=master, ui=ui)
+        code = serve_connectors(settings, access, master=master, ui=ui, conf=spark)
     except MirrorError as error:
         tell_error(error)
         raise typer.Exit(EXIT_SETTINGS if isinstance(error, SettingsError) else EXIT_FAILED) from None

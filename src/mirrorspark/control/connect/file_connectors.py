@@ -27,6 +27,7 @@ from mirrorspark.control.flow_offsets import FlowOffsets, offsets_document
 from mirrorspark.control.flow_on_target import NeverRan
 from mirrorspark.control.flow_set import FlowSet
 from mirrorspark.names import Flow
+from mirrorspark.release import commit_id
 from mirrorspark.rest.connector_host import (
     ConnectorInfo,
     ConnectorState,
@@ -39,8 +40,6 @@ from mirrorspark.rest.connector_host import (
 )
 
 __all__ = ["FileConnectors"]
-
-COMMIT = "unknown"
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ class FileConnectors:
     # -- facts ------------------------------------------------------------------------------------------------------
 
     async def server(self) -> ServerInfo:
-        return ServerInfo(__version__, COMMIT, "")
+        return ServerInfo(__version__, commit_id(), "")
 
     async def health(self) -> Health:
         return Health("healthy", "Worker has completed startup and is ready to handle requests.")

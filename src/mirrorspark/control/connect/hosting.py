@@ -38,6 +38,7 @@ from mirrorspark.control.flow_set import FlowSet
 from mirrorspark.errors import MirrorError
 from mirrorspark.names import Flow
 from mirrorspark.observe.flow_status import FlowStatus
+from mirrorspark.release import commit_id
 from mirrorspark.rest.connector_host import (
     ConnectorInfo,
     ConnectorState,
@@ -53,7 +54,6 @@ __all__ = ["Hosting"]
 
 log = logging.getLogger("mirrorspark.connect")
 
-COMMIT = "unknown"
 TELL_INTERVAL_S = 1.0
 TELL_RETRY_S = 5.0
 CONNECTORS_MAX = 10_000
@@ -130,7 +130,7 @@ class Hosting:
     # -- facts ------------------------------------------------------------------------------------------------------
 
     async def server(self) -> ServerInfo:
-        return ServerInfo(__version__, COMMIT, self._client.cluster_id)
+        return ServerInfo(__version__, commit_id(), self._client.cluster_id)
 
     async def health(self) -> Health:
         if self.is_ready:
@@ -241,7 +241,7 @@ class Hosting:
                 f"{meant['connector.class']}, available connectors are: {known}",
                 400,
             )
-        if faults := faults_of(kind, meant):
+        if faults := faults_of(kind, meant, self._worker or Document(())):
             listed = "\n".join(faults)
             raise Refusal(
                 f"Connector configuration is invalid and contains the following {len(faults)} error(s):\n{listed}\n"

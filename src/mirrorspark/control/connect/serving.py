@@ -10,12 +10,13 @@ import asyncio
 import logging
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
 from mirrorspark.cluster.cluster_client import ClusterClient
+from mirrorspark.cluster.server_tls import server_context
 from mirrorspark.control.connect.hosting import Hosting
 from mirrorspark.control.connect.topics import ConnectTopics
 from mirrorspark.control.connect.worker_file import WorkerSettings
@@ -45,11 +46,18 @@ TICK_S = 0.25
 RETRY_PAUSE_S = 2.0
 
 
-def serve_connectors(settings: WorkerSettings, access: Access, *, master: str | None = None, ui: bool = False) -> int:
-    """Blocks until a signal. Returns the exit code; raises what keeps it from starting."""
+def serve_connectors(
+    settings: WorkerSettings,
+    access: Access,
+    *,
+    master: str | None = None,
+    ui: bool = False,
+    conf: Mapping[str, str] | None = None,
+) -> int:
+    """Blocks until a signal. Returns the exit code; raises what keeps it from starting. ``conf``: settings of Spark."""
     folder = Path(tempfile.mkdtemp(prefix="mirrorspark-serve-"))
     try:
-        return asyncio.run(_serve(settings, access, SparkForFlows(master, folder, ui=ui)))
+        return asyncio.run(_serve(settings, access, SparkForFlows(master, folder, ui=ui, conf=conf)))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -105,7 +113,8 @@ class Serving:
         flows = FlowsHosting("serve", self.flows, self.hosting.effective, hold=self.hosting.hold)
         metrics = MetricsEndpoint(MetricsSettings(), lambda: self.flows.statuses, jvm)
         app = make_app(self.hosting, access, flows=flows, metrics=metrics.text)
-        self._server = RestServer(app, settings.listener)
+        tls = server_context(settings.tls) if settings.listener.is_tls else None
+        self._server = RestServer(app, settings.listener, tls)
         self._reading: asyncio.Task[None] | None = None
 
     @property

@@ -6,15 +6,17 @@ Read as Connect reads it: cluster, group, the three topics, listeners. Converter
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from mirrorspark.cluster.server_tls import with_certificate
 from mirrorspark.config.catalogue import SECURITY_NAMES
 from mirrorspark.config.connector_secrets import sealed
 from mirrorspark.config.document import Document, Entry
 from mirrorspark.config.findings import Findings
 from mirrorspark.config.properties_syntax import read_entries
 from mirrorspark.config.providers import resolve
+from mirrorspark.config.rest_settings import tls_of
 from mirrorspark.control.connect.topics import TopicNames
 from mirrorspark.errors import SettingsError
 from mirrorspark.rest.server import Listener, parse_listener
@@ -26,6 +28,9 @@ GROUP_DEFAULT = "mirrorspark"
 _OF_FLOWS = ("offset.storage.topic", "status.storage.topic")
 """What flows are told of the worker: where a Connect worker kept what is taken over. Its group too, if the file has one."""
 
+PROVIDERS = "config.providers"
+"""Declared here, they are there for connectors too."""
+
 
 @dataclass(frozen=True)
 class WorkerSettings:
@@ -34,6 +39,8 @@ class WorkerSettings:
     listener: Listener
     flows: Document | None
     """For ``wanted_flows``."""
+    tls: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """``ssl.*`` of the listener, where it is https."""
 
 
 def worker_settings(
@@ -52,10 +59,10 @@ def worker_settings(
         given.get("status.storage.topic", "").strip() or f"{group}-status",
         _factor(given),
     )
-    told = [given.entry(key) for key in (*_OF_FLOWS, "group.id") if key in given] if file else []
-    return WorkerSettings(
-        cluster, topics, _listener(given, listen, certificate, private_key), Document(told) if told else None
-    )
+    providers = [key for key in given if key == PROVIDERS or key.startswith(f"{PROVIDERS}.")]
+    told = [given.entry(key) for key in (*_OF_FLOWS, "group.id", *providers) if key in given] if file else []
+    tls = with_certificate(_tls(given), certificate, private_key)
+    return WorkerSettings(cluster, topics, _listener(given, listen, bool(tls)), Document(told) if told else None, tls)
 
 
 def resolved(entries: Sequence[Entry], file: str) -> Document:
@@ -77,13 +84,20 @@ def _factor(given: Mapping[str, str]) -> int:
     return int(text) if text != "-1" else 3
 
 
-def _listener(given: Mapping[str, str], listen: str, certificate: str, private_key: str) -> Listener:
+def _tls(given: Mapping[str, str]) -> dict[str, str]:
+    """As Connect does: what is written for the listener, all of it; without that, what the worker's file has for Kafka."""
+    own = tls_of(given)
+    if own or not given.get("listeners", "").strip().lower().startswith("https"):
+        return own
+    return sealed({key: given[key].strip() for key in given if key.startswith("ssl.") and given[key].strip()})
+
+
+def _listener(given: Mapping[str, str], listen: str, has_certificate: bool) -> Listener:
     """One address; without a word about it, this machine alone."""
-    certificate = certificate or given.get("listeners.https.ssl.keystore.location", "")
     texts = [listen] if listen else [one.strip() for one in given.get("listeners", "").split(",") if one.strip()]
     if not texts:
         return Listener()
     if len(texts) > 1:
         raise SettingsError(f"listeners: {len(texts)} addresses; one is listened on, give --listen", key="listeners")
     key = "--listen" if listen else "listeners"
-    return parse_listener(texts[0], key, certificate=certificate, private_key=private_key or certificate)
+    return parse_listener(texts[0], key, has_certificate=has_certificate)

@@ -16,6 +16,7 @@ from mirrorspark.control.failover.reverse_flow import ReverseFlow
 from mirrorspark.control.failover.stranded import find_stranded
 from mirrorspark.control.flow_lag import FlowLag
 from mirrorspark.observe.flow_status import EVERYTHING, FlowStatus
+from mirrorspark.plan.start_positions import StartKind, flow_start
 from mirrorspark.settings import FlowSettings
 
 __all__ = ["Finding", "Level", "Standing", "check"]
@@ -160,7 +161,7 @@ def _reverse(it: Standing) -> list[Finding]:
         text = f"{reverse.flow} is not enabled in the file; the report says what to add"
         return [Finding(Level.NOTICE, "flow back", text)]
     found = [Finding(Level.FINE, "flow back", f"{reverse.flow} is in the file")]
-    if reverse.settings.start_at_latest:
+    if flow_start(reverse.settings).kind is StartKind.LATEST:
         text = f"{reverse.flow} begins at the end of topics that are new to it: start it before producers write there"
         found.append(Finding(Level.NOTICE, "flow back", text))
     return found

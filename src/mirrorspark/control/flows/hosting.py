@@ -142,8 +142,8 @@ class FlowsHosting:
     def lanes(self, flow: str) -> FlowLanes:
         return lane_views(self._status(flow))
 
-    def lag(self, flow: str) -> FlowLagView:
-        return lag_view(self._status(flow))
+    def lag(self, flow: str, page: Page) -> FlowLagView:
+        return lag_view(self._status(flow), page)
 
     def config(self, flow: str) -> FlowConfig:
         self._status(flow)

@@ -22,6 +22,7 @@ from mirrorspark.rest.flow_views import (
     FlowView,
     LaneCount,
     LaneView,
+    Page,
     SettingView,
     TopicLagView,
     TopologyFlow,
@@ -108,7 +109,8 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, DIGITS)
 
 
-def lag_view(status: FlowStatus) -> FlowLagView:
+def lag_view(status: FlowStatus, page: Page) -> FlowLagView:
+    """``page.search``: part of a topic's name on either side."""
     sums: dict[str, LagSum] = {}
     rates: dict[str, tuple[float, float]] = {}
     sources: dict[str, str] = {}
@@ -120,20 +122,22 @@ def lag_view(status: FlowStatus) -> FlowLagView:
         if (series := status.carried.get(at)) is not None:
             records_s, bytes_s = records_s + series.record_window.rate(now), bytes_s + series.byte_window.rate(now)
         rates[at.topic] = (records_s, bytes_s)
+    wanted = page.search.strip().lower()
+    matched = [topic for topic in sums if wanted in topic.lower() or wanted in sources[topic].lower()]
+    matched.sort(key=lambda topic: (-sums[topic].records, topic))
     topics = [
         TopicLagView(
             sources[topic],
             topic,
-            lag.partitions,
-            lag.records,
-            _rounded(lag.bytes),
-            _rounded(lag.seconds),
+            sums[topic].partitions,
+            sums[topic].records,
+            _rounded(sums[topic].bytes),
+            _rounded(sums[topic].seconds),
             round(rates[topic][0], DIGITS),
             round(rates[topic][1], DIGITS),
         )
-        for topic, lag in sums.items()
+        for topic in matched[page.offset : page.offset + page.limit]
     ]
-    topics.sort(key=lambda one: (-one.lag_records, one.remote_topic))
     whole = lag_of(status)
     return FlowLagView(
         status.flow,
@@ -141,6 +145,10 @@ def lag_view(status: FlowStatus) -> FlowLagView:
         _rounded(whole.bytes),
         _rounded(whole.seconds),
         _looked_age_s(status),
+        len(sums),
+        len(matched),
+        page.limit,
+        page.offset,
         topics,
     )
 

@@ -21,17 +21,18 @@ from mirrorspark.lab.bench.latency import LatencyOrder, measure_floor, measure_l
 from mirrorspark.lab.bench.log_files import stored
 from mirrorspark.lab.bench.machine import describe_machine
 from mirrorspark.lab.bench.narration import Narrator
-from mirrorspark.lab.bench.parties import BARE, MM2, OURS, Errand, Party
+from mirrorspark.lab.bench.parties import BARE, MM2, OURS, TARGET, Errand, Party
 from mirrorspark.lab.bench.remote_topics import delete_topics
 from mirrorspark.lab.bench.result import Comparison, Preload
 from mirrorspark.lab.bench.room import Room, find_room, fit
 from mirrorspark.lab.bench.shapes import PARTITIONS, Load, Shape
 from mirrorspark.lab.bench.throughput import Carry, measure_carry
+from mirrorspark.lab.bench.tls_link import TlsLink
 from mirrorspark.lab.clients import create_topic
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
 from mirrorspark.lab.preload import preload
 
-__all__ = ["ComparisonOrder", "run_comparison"]
+__all__ = ["ComparisonOrder", "brokers_of_a_run", "run_comparison"]
 
 START_RECORDS = 1_000
 BROKER_HEAP_MB = 1_536
@@ -59,6 +60,8 @@ class ComparisonOrder:
     folder: Path | None
     latency: LatencyOrder | None
     start_rounds: int = 3
+    over_tls: bool = False
+    warms_up: bool = True
 
 
 def run_comparison(order: ComparisonOrder, result: Comparison, narrator: Narrator) -> None:
@@ -71,15 +74,20 @@ def run_comparison(order: ComparisonOrder, result: Comparison, narrator: Narrato
     for note in notes:
         narrator.tell(note)
     narrator.tell(f"two brokers start; their data is in {room}")
-    with _brokers(room) as (clusters, folder), byte_code_kept(folder / "byte-code"):
-        run = _Run(order, clusters, folder, result, narrator)
-        for load in loads:
-            run.throughput(load)
-        if order.start_rounds:
-            run.starts(loads[0].shape)
-        if order.latency is not None:
-            run.latency(order.latency)
+    with data_folder(room) as folder, byte_code_kept(folder / "byte-code"):
+        link = TlsLink(folder / "tls") if order.over_tls else None
+        with brokers_of_a_run(folder, link) as clusters:
+            _compare(order, loads, _Run(order, clusters, folder, link, result, narrator))
     result.is_complete = True
+
+
+def _compare(order: ComparisonOrder, loads: Sequence[Load], run: _Run) -> None:
+    for load in loads:
+        run.throughput(load)
+    if order.start_rounds:
+        run.starts(loads[0].shape)
+    if order.latency is not None:
+        run.latency(order.latency)
 
 
 def _settings(order: ComparisonOrder, loads: Sequence[Load], room: Room) -> dict[str, object]:
@@ -93,20 +101,26 @@ def _settings(order: ComparisonOrder, loads: Sequence[Load], room: Room) -> dict
         "data": str(room),
         "data_in_memory": room.is_memory,
         "heap_mb": {party.key: party.heap_mb for party in order.parties if party.heap_mb},
+        "over_tls": order.over_tls,
         "latency": {"seconds": latency.seconds, "rate": latency.rate, "warm_s": latency.warm_s} if latency else None,
     }
 
 
 def _notes(order: ComparisonOrder) -> list[str]:
     notes = [
-        f"Before the first round of a shape {_warmer(order).label} carries a tenth of it, which does not count: it warms "
-        "the brokers' JIT compilers, and what is made once after an installation is there afterwards.",
         "Parties run one after the other, in each second round in reverse order; afterwards their topics are deleted.",
         "Start-up: process to first record on the target, a topic of few records, each party as shipped. For throughput "
         "and CPU mirrorspark does not carry before Spark is up (start.before.spark=false): they are those of Spark's lanes.",
         f"The brokers run with the JVM flags of Kafka's documentation and a heap of {BROKER_HEAP_MB} MB each.",
         "MB are values before compression. RSS counts shared pages for each process; PSS does not.",
     ]
+    if order.warms_up:
+        notes.append(
+            f"Before the first round of a shape {_warmer(order).label} carries a tenth of it, which does not count: it "
+            "warms the brokers' JIT compilers, and what is made once after an installation is there afterwards."
+        )
+    if order.over_tls:
+        notes.append("All parties and both clusters speak TLS, without client certificates; the preload does not.")
     if MM2 in order.parties:
         notes.append(
             "MirrorMaker 2 default writes uncompressed, as it does unless told; the tuned one uses the source's codec."
@@ -126,11 +140,27 @@ def _warmer(order: ComparisonOrder) -> Party:
 
 
 @contextmanager
-def _brokers(room: Room) -> Iterator[tuple[tuple[ClusterOfBrokers, ClusterOfBrokers], Path]]:
-    """A cluster for each side, and a folder for what else is written. All data is thrown away, so no orderly end."""
+def data_folder(room: Room) -> Iterator[Path]:
+    """For all that a run writes; gone with it."""
     folder = Path(tempfile.mkdtemp(prefix="mirrorspark-bench-", dir=room.folder))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def brokers_of_a_run(folder: Path, link: TlsLink | None = None) -> Iterator[tuple[ClusterOfBrokers, ClusterOfBrokers]]:
+    """A cluster for each side. All data is thrown away, so no orderly end."""
     source, target = (
-        ClusterOfBrokers(name, folder=folder / name, heap_mb=BROKER_HEAP_MB, jvm_flags=BROKER_JVM_FLAGS)
+        ClusterOfBrokers(
+            name,
+            folder=folder / name,
+            heap_mb=BROKER_HEAP_MB,
+            jvm_flags=BROKER_JVM_FLAGS,
+            settings=link.broker_settings() if link else None,
+            listeners=link.listeners if link else None,
+        )
         for name in ("source", "target")
     )
     try:
@@ -138,12 +168,11 @@ def _brokers(room: Room) -> Iterator[tuple[tuple[ClusterOfBrokers, ClusterOfBrok
             cluster.launch()
         for cluster in (source, target):
             cluster.wait_ready()
-        yield (source, target), folder
+        yield source, target
     finally:
         for cluster in (source, target):
             for broker in cluster.brokers:
                 broker.kill()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Run:
@@ -152,6 +181,7 @@ class _Run:
         order: ComparisonOrder,
         clusters: tuple[ClusterOfBrokers, ClusterOfBrokers],
         folder: Path,
+        link: TlsLink | None,
         result: Comparison,
         narrator: Narrator,
     ) -> None:
@@ -159,13 +189,15 @@ class _Run:
         self._clusters = clusters
         self._source, self._target = clusters
         self._folder = folder
+        self._link = link
         self._result = result
         self._narrator = narrator
 
     def throughput(self, load: Load) -> None:
         """Preload, warm up, all parties in all rounds, and the source topic's end."""
         shape = load.shape
-        self._warm_up(load)
+        if self._order.warms_up:
+            self._warm_up(load)
         began_s = time.monotonic()
         self._result.preloads.append(self._preload(load, shape.topic))
         total = self._order.rounds * len(self._order.parties)
@@ -251,7 +283,12 @@ class _Run:
 
     def _errand(self, party: Party, alias: str, topics: str, codec: str) -> Errand:
         tasks_max, folder = self._order.tasks_max, self._folder / alias
-        return Errand(alias, self._source.bootstrap, self._target.bootstrap, topics, codec, tasks_max, folder)
+        errand = Errand(alias, self._source.bootstrap, self._target.bootstrap, topics, codec, tasks_max, folder)
+        if self._link is None:
+            return errand
+        sides = ((alias, self._source), (TARGET, self._target))
+        link = {key: text for side in sides for key, text in self._link.properties(*side).items()}
+        return replace(errand, link=link)
 
     def _note_age(self, shape: Shape, age_s: float) -> None:
         if age_s > OLD_S:

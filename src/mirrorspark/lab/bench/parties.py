@@ -7,7 +7,7 @@ its internal topics are its own too, and no party finds anything that another on
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -78,6 +78,10 @@ class Errand:
     folder: Path
     starts_before_spark: bool = True
     """As mirrorspark does; without it all that is measured is what Spark's own lanes do."""
+    arguments: tuple[str, ...] = ()
+    """Of ``mirrorspark run``."""
+    link: Mapping[str, str] = field(default_factory=dict)
+    """Properties of every party's file that say how to reach the clusters, where that is not plain."""
 
     def remote(self, topic: str) -> str:
         return f"{self.alias}.{topic}"
@@ -92,9 +96,9 @@ def prepare(party: Party, errand: Errand, extra: Mapping[str, str] | None = None
         (errand.alias, errand.source),
         (TARGET, errand.target),
         tasks_max=errand.tasks_max,
-        extra={**topics, "start.before.spark": str(errand.starts_before_spark).lower(), **(extra or {})},
+        extra={**topics, "start.before.spark": str(errand.starts_before_spark).lower(), **errand.link, **(extra or {})},
     )
-    return (BareLoop if party == BARE else Mirror)(properties, folder=errand.folder)
+    return (BareLoop if party == BARE else Mirror)(properties, folder=errand.folder, arguments=errand.arguments)
 
 
 def _mm2_properties(party: Party, errand: Errand) -> dict[str, str]:
@@ -107,7 +111,7 @@ def _mm2_properties(party: Party, errand: Errand) -> dict[str, str]:
         variant="tuned" if is_tuned else "default",
         tasks_max=errand.tasks_max,
         codec=errand.codec if is_tuned else "none",
-        extra=_AS_SHIPPED,
+        extra={**_AS_SHIPPED, **errand.link},
     )
 
 

@@ -97,12 +97,14 @@ def as_json(result: Comparison) -> str:
         "starts": [{"party": one.party, "round": one.round, "seconds": one.startup_s} for one in result.starts],
         "summary": _summary(result.carries),
         "latency": [asdict(one) for one in result.latencies],
-        "checks": [
-            {**asdict(one), "wanted": one.wanted, "verdict": one.verdict}
-            for one in all_checks(result.carries, result.starts, result.latencies)
-        ],
+        "checks": [{**asdict(one), "wanted": one.wanted, "verdict": one.verdict} for one in _checks(result)],
     }
     return json.dumps(document, indent=2)
+
+
+def _checks(result: Comparison) -> list[Check]:
+    over_tls = bool(result.settings.get("over_tls"))
+    return all_checks(result.carries, result.starts, result.latencies, over_tls=over_tls)
 
 
 def _preface(result: Comparison) -> list[str]:
@@ -122,7 +124,7 @@ def _sheets(result: Comparison) -> list[_Sheet]:
     sheets = [_throughput(key, result.carries) for key in SHAPES if any(one.shape == key for one in result.carries)]
     if result.latencies:
         sheets.append(_latency(result.latencies))
-    checks = all_checks(result.carries, result.starts, result.latencies)
+    checks = _checks(result)
     if checks:
         sheets.append(_verdicts(checks))
     return sheets

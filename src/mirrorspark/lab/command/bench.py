@@ -1,4 +1,4 @@
-"""``mirrorspark bench``: measured against others. ``mm2`` is the one comparison so far."""
+"""``mirrorspark bench``: measured against others (``mm2``), and on a Spark cluster against embedded (``spark-cluster``)."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from mirrorspark.lab.bench.parties import PARTIES
 from mirrorspark.lab.bench.report import as_json, as_markdown, print_report
 from mirrorspark.lab.bench.result import Comparison
 from mirrorspark.lab.bench.shapes import SHAPES, Load
+from mirrorspark.lab.bench.spark_cluster import ClusterOrder, compare_with_cluster, verdict
 
 __all__ = ["bench"]
 
@@ -55,6 +56,7 @@ def mm2(
     folder: Annotated[
         Path | None, typer.Option(help="Where the brokers' data goes; else memory or the temporary folder.")
     ] = None,
+    tls: Annotated[bool, typer.Option("--tls", help="All parties speak TLS with the brokers.")] = False,
     skip_latency: Annotated[bool, typer.Option("--skip-latency", help="Leave the latency phase out.")] = False,
     latency_seconds: Annotated[float, typer.Option(min=1, help="How long latency is measured, each party.")] = 300.0,
     latency_rate: Annotated[float, typer.Option(min=1, help="Records a second meanwhile.")] = 1_000.0,
@@ -81,6 +83,7 @@ def mm2(
         folder=folder,
         latency=None if skip_latency else LatencyOrder(latency_seconds, latency_rate, latency_warm_seconds),
         start_rounds=start_rounds,
+        over_tls=tls,
     )
     console = Console()
     if not console.is_terminal:
@@ -99,6 +102,32 @@ def mm2(
         if path is not None:
             path.write_text(text + "\n", encoding="utf-8")
     raise typer.Exit(0 if result.is_complete else 1)
+
+
+@bench.command("spark-cluster")
+def spark_cluster(
+    records: Annotated[int, typer.Option(min=4, help="How many records.")] = 2_000_000,
+    shape: Annotated[str, typer.Option(help=f"One of {', '.join(SHAPES)}.")] = "1k",
+    rounds: Annotated[int, typer.Option(min=1, max=20, help="How often each carries the topic.")] = 3,
+    tasks_max: Annotated[int, typer.Option(min=1, help="tasks.max of both.")] = 2,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where the brokers' data goes; else memory or the temporary folder.")
+    ] = None,
+) -> None:
+    """mirrorspark with its embedded Spark and on a standalone cluster with two executors, in turn.
+
+    Example: mirrorspark bench spark-cluster --rounds 3
+    """
+    (chosen,) = _chosen("--shape", shape, SHAPES)[:1]
+    narrator = Narrator(Console(width=PLAIN_WIDTH))
+    try:
+        with _terminated_like_ctrl_c():
+            found = compare_with_cluster(ClusterOrder(Load(chosen, records), rounds, tasks_max, folder), narrator.tell)
+    except (MirrorError, KafkaException, psutil.Error) as error:
+        code = error.code if isinstance(error, MirrorError) else type(error).__name__
+        narrator.tell(f"mirrorspark: {code}: {error}")
+        raise typer.Exit(1) from None
+    narrator.tell(verdict(found))
 
 
 def _chosen(option: str, text: str, known: Mapping[str, T]) -> list[T]:

@@ -1,49 +1,90 @@
-"""``mirrorspark chaos``: seeded kills under load, and the verdict."""
+"""``mirrorspark chaos``: seeded faults under load, and the verdict."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from mirrorspark.errors import MirrorError
-from mirrorspark.lab.chaos import KINDS, run_chaos
+from mirrorspark.lab.broker_faults import NAMES
+from mirrorspark.lab.chaos import BROKER_SETTINGS, ChaosResult, run_broker_chaos, run_chaos
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers, started_together
+from mirrorspark.lab.kills import KINDS
+from mirrorspark.lab.proxied_cluster import ProxiedCluster
 
 __all__ = ["chaos"]
 
+TOPIC = "chaos"
+BROKERS_MIN = 3
+RATE, RATE_OF_SEVERAL = 400.0, 100.0
+
 
 def chaos(
-    kills: Annotated[int, typer.Option(help="How many kills -9.")] = 30,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same kills.")] = 1,
-    rate: Annotated[float, typer.Option(help="Records a second into the source.")] = 400.0,
+    brokers: Annotated[int, typer.Option(help="Brokers of each cluster: 1, or 3 and more.")] = 1,
+    kills: Annotated[int, typer.Option(help="How many kills -9, of processes and lone brokers.")] = 30,
+    faults: Annotated[int, typer.Option(help="With --brokers 3: how many faults of brokers and the way there.")] = 20,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same faults.")] = 1,
+    rate: Annotated[float | None, typer.Option(help="Records a second into the source; else 400, or 100.")] = None,
     transactions: Annotated[bool, typer.Option(help="Run with exactly.once.source.support=enabled.")] = False,
-    kinds: Annotated[str, typer.Option(help="Comma list of what may be killed.")] = ",".join(KINDS),
+    kinds: Annotated[str, typer.Option(help="Comma list of what may happen; else everything.")] = "",
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write the verdicts and stalls there.")] = None,
 ) -> None:
-    """Kill lanes, executors, drivers and brokers at random moments under load; nothing may be lost or doubled.
+    """Kill processes at random moments under load, or do to brokers what happens to brokers; nothing may be lost or doubled.
 
-    Example: mirrorspark chaos --kills 40 --seed 7 --transactions
+    With --brokers 3 the longest stall that each fault caused is told too.
+
+    Examples:
+
+      mirrorspark chaos --kills 40 --seed 7 --transactions
+
+      mirrorspark chaos --brokers 3 --faults 20 --seed 7 --json stalls.json
     """
-    chosen = tuple(kind.strip() for kind in kinds.split(","))
-    unknown = [kind for kind in chosen if kind not in KINDS]
+    if brokers != 1 and brokers < BROKERS_MIN:
+        raise typer.BadParameter(f"--brokers: {brokers} is neither 1 nor {BROKERS_MIN} or more")
+    if json_file is not None and not json_file.absolute().parent.is_dir():
+        raise typer.BadParameter(f"--json: there is no folder {json_file.absolute().parent}")
+    known = KINDS if brokers == 1 else NAMES
+    chosen = tuple(kind.strip() for kind in kinds.split(",")) if kinds else known
+    unknown = [kind for kind in chosen if kind not in known]
     if unknown:
-        raise typer.BadParameter(f"--kinds: {unknown[0]} is not one of {', '.join(KINDS)}")
-    east, west = ClusterOfBrokers("east"), ClusterOfBrokers("west")
+        raise typer.BadParameter(f"--kinds: {unknown[0]} is not one of {', '.join(known)}")
     try:
-        with started_together(east, west):
-            result = run_chaos(
-                east,
-                west,
-                seed=seed,
-                kills=kills,
-                topic="chaos",
-                rate=rate,
-                transactions=transactions,
-                kinds=chosen,
-                tell=lambda text: print(text, flush=True),
-            )
+        if brokers == 1:
+            result = _of_processes(seed, kills, rate or RATE, transactions, chosen)
+        else:
+            result = _of_brokers(brokers, seed, faults, rate or RATE_OF_SEVERAL, transactions, chosen)
     except MirrorError as error:
         print(f"mirrorspark: {error.code}: {error}")
         raise typer.Exit(1) from None
+    if brokers > 1:
+        print(result.stalls())
     print(result.report())
+    if json_file is not None:
+        json_file.write_text(json.dumps(result.to_json(), indent=2) + "\n")
     raise typer.Exit(0 if result.is_clean else 1)
+
+
+def _of_processes(seed: int, kills: int, rate: float, transactions: bool, kinds: tuple[str, ...]) -> ChaosResult:
+    east, west = ClusterOfBrokers("east"), ClusterOfBrokers("west")
+    with started_together(east, west):
+        return run_chaos(
+            east, west, seed=seed, kills=kills, topic=TOPIC, rate=rate, transactions=transactions, kinds=kinds, tell=_tell
+        )  # fmt: skip
+
+
+def _of_brokers(
+    brokers: int, seed: int, faults: int, rate: float, transactions: bool, kinds: tuple[str, ...]
+) -> ChaosResult:
+    east, west = (ProxiedCluster(name, brokers=brokers, settings=BROKER_SETTINGS) for name in ("east", "west"))
+    with started_together(east, west):
+        return run_broker_chaos(
+            east, west, seed=seed, faults=faults, topic=TOPIC, rate=rate, transactions=transactions, kinds=kinds,
+            tell=_tell,
+        )  # fmt: skip
+
+
+def _tell(text: str) -> None:
+    print(text, flush=True)

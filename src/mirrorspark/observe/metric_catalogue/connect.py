@@ -1,15 +1,14 @@
 """Connect's series that dashboards of MirrorMaker 2 use: a lane is a task, each flow has up to three connectors.
 
 Label values are quoted where JMX quotes them (``connector="\\"A->B.MirrorSourceConnector\\""``): Strimzi's dashboard matches
-the quotes. What is no figure of ours is not given (``ABSENT``) or, where a known rule names it, is NaN, as Kafka's own
-sensors are before their first measurement.
+the quotes. What has not happened yet is 0, where Kafka's own sensors say NaN before their first measurement.
 """
 
 from __future__ import annotations
 
-from mirrorspark.observe.metric_catalogue.metric import Absent, Metric, MetricKind
+from mirrorspark.observe.metric_catalogue.metric import Metric, MetricKind
 
-__all__ = ["ABSENT", "CONNECT", "CONNECT_OLDER", "OLDER_CONNECTORS", "TASK_STATES"]
+__all__ = ["CONNECT", "CONNECT_OLDER", "OLDER_CONNECTORS", "TASK_STATES"]
 
 _G, _C = MetricKind.GAUGE, MetricKind.COUNTER
 _TASK = ("connector", "task")
@@ -17,9 +16,11 @@ OLDER_CONNECTORS = {kind: f"mirror{kind.lower()}connector" for kind in ("Source"
 TASK_STATES = ("total", "running", "paused", "failed", "unassigned", "destroyed", "restarting")
 
 _STATUS = "Lane reports and the flow's state."
+_HELD = "Estimated: bytes that the lane holds over the mean size of its records."
 _COMMITS = "Commits of positions by the lane."
 _EVENTS = "Events of the lane's partitions that nobody acknowledged; a record is never dropped without one."
-_NOT_MEASURED = "NaN: not measured."
+_FETCHES = "Fetches of the lane, the source's wait for records included (at most 500 ms); since the process began."
+_HANDOUTS = "Leads of the flows: from the plan to the first report of the last lane."
 
 _WORKER = "kafka_connect_worker_"
 _TASK_COUNTS = tuple(
@@ -41,6 +42,19 @@ _STARTS = tuple(
     )
     for outcome in ("attempts", "success", "failure")
 )
+_START_SHARES = tuple(
+    Metric(
+        f"{_WORKER}{what}_startup_{outcome}_percentage",
+        _G,
+        (),
+        "1",
+        f"Share of the starts of a {what}: {outcome}; 0 before the first.",
+        "From the counts.",
+    )
+    for what in ("connector", "task")
+    for outcome in ("success", "failure")
+)
+_DEAD_LETTERS = "Only with on.record.too.large = dead-letter; since the process began."
 _ERRORS = (
     (
         "total_record_errors",
@@ -72,10 +86,31 @@ CONNECT: tuple[Metric, ...] = (
     Metric(
         "kafka_connect_source_task_source_record_active_count",
         _G,
-        _TASK,
+        (*_TASK, "_objectname"),
         "records",
         "Records fetched and not yet acknowledged.",
-        "Estimated: bytes that the lane holds over the mean size of its records.",
+        f"{_HELD} The last label is the exporter's, for a panel of the reporter's dashboard.",
+    ),
+    *(
+        Metric(
+            f"kafka_connect_source_task_source_record_active_count_{ending}",
+            _G,
+            _TASK,
+            "records",
+            f"Records fetched and not yet acknowledged, {which} of a minute.",
+            _HELD,
+        )
+        for ending, which in (("avg", "mean"), ("max", "largest"))
+    ),
+    Metric("kafka_connect_source_task_poll_batch_avg_time_ms", _G, _TASK, "ms", "Mean time of a fetch.", _FETCHES),
+    Metric("kafka_connect_source_task_poll_batch_max_time_ms", _G, _TASK, "ms", "Longest fetch.", _FETCHES),
+    Metric(
+        "kafka_connect_source_task_transaction_size_avg",
+        _G,
+        _TASK,
+        "records",
+        "Mean records of a transaction; 0 where the flow uses none.",
+        "Transactions that the lane committed.",
     ),
     *(Metric(f"kafka_connect_task_error_{name}", _G, _TASK, unit, text, _EVENTS) for name, unit, text in _ERRORS),
     Metric(
@@ -94,6 +129,13 @@ CONNECT: tuple[Metric, ...] = (
         "When the last of them was, 0 for never.",
         _EVENTS,
     ),
+    *(
+        Metric(f"kafka_connect_task_error_deadletterqueue_produce_{name}", _G, _TASK, "records", text, _DEAD_LETTERS)
+        for name, text in (
+            ("requests", "Records that were set aside."),
+            ("failures", "Records that could not be set aside; their partition waits."),
+        )
+    ),
     Metric(f"{_WORKER}connector_count", _G, (), "connectors", "Connectors of all flows of this process.", _STATUS),
     Metric(
         f"{_WORKER}task_count",
@@ -104,7 +146,26 @@ CONNECT: tuple[Metric, ...] = (
         _STATUS,
     ),
     *_STARTS,
+    *_START_SHARES,
     *_TASK_COUNTS,
+    Metric(
+        "kafka_connect_worker_rebalance_completed_rebalances_total",
+        _C,
+        (),
+        "handouts",
+        "How often the lanes of a flow were given out and all of them took up their work.",
+        _HANDOUTS,
+    ),
+    Metric("kafka_connect_worker_rebalance_rebalance_avg_time_ms", _G, (), "ms", "Mean time of that.", _HANDOUTS),
+    Metric("kafka_connect_worker_rebalance_rebalance_max_time_ms", _G, (), "ms", "Longest.", _HANDOUTS),
+    Metric(
+        "kafka_connect_worker_rebalance_time_since_last_rebalance_ms",
+        _G,
+        (),
+        "ms",
+        "Since the last of them; +Inf before the first, as Connect says.",
+        _HANDOUTS,
+    ),
     Metric(
         "kafka_connect_worker_rebalance_rebalancing",
         _G,
@@ -125,49 +186,11 @@ CONNECT: tuple[Metric, ...] = (
         _STATUS,
     ),
     Metric("kafka_connect_coordinator_assigned_tasks", _G, ("clientid",), "tasks", "Tasks of a flow.", _STATUS),
-    Metric(
-        "kafka_consumer_fetch_manager_records_lag",
-        _G,
-        ("clientid", "topic", "partition"),
-        "records",
-        "Records on the source that are not on the target yet; topic is the source's.",
-        "As mirrorspark_partition_lag_records.",
-    ),
-    Metric(
-        "kafka_consumer_fetch_manager_records_consumed_total",
-        _C,
-        ("clientid", "topic"),
-        "records",
-        "Records carried; topic is the source's.",
-        "Receipts.",
-    ),
-    Metric(
-        "kafka_consumer_fetch_manager_bytes_consumed_total",
-        _C,
-        ("clientid", "topic"),
-        "bytes",
-        "Bytes carried, as compressed; topic is the source's.",
-        "Receipts.",
-    ),
-    Metric(
-        "kafka_consumer_incoming_byte_total", _C, ("clientid",), "bytes", "Bytes carried.", "Counted at the receipt."
-    ),
-    Metric(
-        "kafka_producer_outgoing_byte_total", _C, ("clientid",), "bytes", "Bytes carried.", "Counted at the receipt."
-    ),
-    Metric(
-        "kafka_producer_buffer_available_bytes",
-        _G,
-        ("clientid",),
-        "bytes",
-        "What is left of lane.memory.max.bytes.",
-        "Lane reports.",
-    ),
 )
 
 _OLDER_TASK = (
     ("batch_size_avg", "records", "Mean records of a batch.", "Receipts."),
-    ("batch_size_max", "records", "Largest batch.", _NOT_MEASURED),
+    ("batch_size_max", "records", "Records of the largest batch.", "Receipts."),
     ("offset_commit_avg_time_ms", "ms", "Mean time of a commit.", _COMMITS),
     ("offset_commit_max_time_ms", "ms", "Longest commit.", _COMMITS),
     ("offset_commit_failure_percentage", "1", "Share of commits that failed.", _COMMITS),
@@ -180,7 +203,9 @@ _OLDER_SOURCE = (
     ("source_record_write_total", "records", "Records carried.", "Receipts."),
 )
 _OLDER_ERRORS = (*_ERRORS[:3], ("total_retries", "attempts", "Attempts of the lane after its first."))
-_JOBS = "The driver's job: records are what it wrote, errors are 1 while it fails, NaN is what only lanes have."
+_JOBS = (
+    "The driver's job: records are what it wrote, errors are 1 while it fails, retries count that; it commits nothing."
+)
 
 
 def _older(connector: str) -> tuple[Metric, ...]:
@@ -221,65 +246,10 @@ def _older(connector: str) -> tuple[Metric, ...]:
 _OLDER_WORKER = "kafka_connect_connect_worker_metrics_"
 CONNECT_OLDER: tuple[Metric, ...] = (
     *(metric for connector in OLDER_CONNECTORS.values() for metric in _older(connector)),
-    Metric(f"{_OLDER_WORKER}connector_count", _G, (), "connectors", "Connectors.", _STATUS),
-    Metric(f"{_OLDER_WORKER}task_count", _G, (), "tasks", "Tasks.", _STATUS),
     *(
         Metric(f"{_OLDER_WORKER}{one.name.removeprefix(_WORKER)}", _C, (), one.unit, one.help, one.origin)
         for one in _STARTS
     ),
-    *(
-        Metric(
-            f"{_OLDER_WORKER}{what}_startup_{outcome}_percentage",
-            _G,
-            (),
-            "1",
-            f"Share of the starts of a {what}: {outcome}; 0 before the first.",
-            "From the counts.",
-        )
-        for what in ("connector", "task")
-        for outcome in ("success", "failure")
-    ),
 )
 """By the rules of guides for Kafka 2.4, which have the connector in the name and no flow in the labels: lanes of one number
 of several flows are added up."""
-
-_NO_CONSUMER = "Lanes speak Kafka's protocol themselves; there is no consumer with such a sensor."
-_NO_PRODUCER = "Lanes speak Kafka's protocol themselves; there is no producer with such a sensor."
-ABSENT: tuple[Absent, ...] = (
-    Absent("kafka_connect_worker_rebalance_completed_rebalances_total", "Lanes follow a plan; nothing is rebalanced."),
-    Absent("kafka_connect_worker_rebalance_rebalance_avg_time_ms", "Lanes follow a plan; nothing is rebalanced."),
-    Absent("kafka_connect_worker_rebalance_rebalance_max_time_ms", "Lanes follow a plan; nothing is rebalanced."),
-    Absent(
-        "kafka_connect_worker_rebalance_time_since_last_rebalance_ms", "Lanes follow a plan; nothing is rebalanced."
-    ),
-    Absent(
-        "kafka_connect_source_task_poll_batch_avg_time_ms",
-        "A fetch waits on the source; its time says nothing of load.",
-    ),
-    Absent(
-        "kafka_connect_source_task_poll_batch_max_time_ms",
-        "A fetch waits on the source; its time says nothing of load.",
-    ),
-    Absent("kafka_connect_source_task_transaction_size_avg", "With transactions a lane commits by time, not by size."),
-    Absent(
-        "kafka_connect_task_error_deadletterqueue_produce_{requests,failures}",
-        "Connect has no such queue for sources; ours (on.record.too.large = dead-letter) shows as events.",
-    ),
-    Absent("kafka_consumer_fetch_manager_records_lead", _NO_CONSUMER),
-    Absent("kafka_consumer_fetch_manager_fetch_latency_avg", _NO_CONSUMER),
-    Absent("kafka_consumer_start_time_seconds", _NO_CONSUMER),
-    Absent("kafka_consumer_version_info", _NO_CONSUMER),
-    Absent("kafka_producer_version_info", _NO_PRODUCER),
-    Absent("kafka_{connect,consumer,producer}_node_*", "Connections are the lanes' own and are not counted by broker."),
-    Absent(
-        "kafka_connect_source_task_source_record_active_count_{avg,max}",
-        "Records in flight are looked at once a second; a mean of that says nothing.",
-    ),
-    Absent("kafka_consumer_fetch_manager_records_lag_{avg,max}", _NO_CONSUMER),
-    Absent("kafka_{connect,consumer,producer}_commit_id_info", "Not Kafka's clients; see mirrorspark_build_info."),
-    Absent(
-        "kafka_connect_connect_metrics_*",
-        "A worker's client to the group of workers, with the client's id in the name (older rules): there is no such group.",
-    ),
-    Absent("container_cpu_usage_seconds_total", "cAdvisor's, not a mirror's."),
-)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-__all__ = ["Absent", "Metric", "MetricKind"]
+__all__ = ["Metric", "MetricKind"]
 
 
 class MetricKind(enum.Enum):
@@ -17,6 +17,7 @@ class MetricKind(enum.Enum):
 @dataclass(frozen=True, slots=True)
 class Metric:
     name: str
+    """May have ``{client}`` in it: rules of older guides put the id of a client into the name."""
     kind: MetricKind
     labels: tuple[str, ...]
     unit: str
@@ -26,11 +27,3 @@ class Metric:
 
     def __post_init__(self) -> None:
         assert self.kind is MetricKind.GAUGE or self.name.endswith("_total"), f"{self.name}: counters end in _total"
-
-
-@dataclass(frozen=True, slots=True)
-class Absent:
-    """A series that MirrorMaker 2's users may know and that is not given, and why."""
-
-    name: str
-    why: str

@@ -1,4 +1,5 @@
-"""MirrorMaker 2's own series, twice: as Strimzi's JMX exporter rules name them, and as the rules of older guides do.
+"""MirrorMaker 2's own series, three times: as Strimzi's JMX exporter rules name them, as those in AWS' and Redpanda's images
+do, and as the rules of older guides do.
 
 Labels are theirs: ``topic`` is the remote topic, ``source`` and ``target`` are aliases.
 """
@@ -7,10 +8,12 @@ from __future__ import annotations
 
 from mirrorspark.observe.metric_catalogue.metric import Metric, MetricKind
 
-__all__ = ["CHECKPOINT", "OLDER", "SOURCE", "STRIMZI"]
+__all__ = ["AWS", "AWS_CHECKPOINT", "AWS_SOURCE", "CHECKPOINT", "OLDER", "SOURCE", "STRIMZI"]
 
 SOURCE = "kafka_connect_mirror_mirrorsourceconnector_"
 CHECKPOINT = "kafka_connect_mirror_mirrorcheckpointconnector_"
+AWS_SOURCE = "kafka_connect_mirror_source_connector_"
+AWS_CHECKPOINT = "kafka_connect_mirror_checkpoint_connector_"
 OLDER_SOURCE = "connect_mirror_mirrorsourceconnector_"
 OLDER_CHECKPOINT = "connect_mirror_mirrorcheckpointconnector_"
 
@@ -54,6 +57,14 @@ STRIMZI: tuple[Metric, ...] = (
     *_spread(SOURCE, _PARTITION, "replication_latency_ms", "Age of records when they are on the target", _LATENCY),
     *_spread(CHECKPOINT, _GROUP, "checkpoint_latency_ms", "Delay of a group's offset", _CHECKPOINT),
 )
+_AWS_PARTITION = ("destination", "topic", "partition")
+AWS: tuple[Metric, ...] = (
+    *_counts(AWS_SOURCE, _AWS_PARTITION),
+    *_spread(AWS_SOURCE, _AWS_PARTITION, "record_age_ms", "Age of the records carried", _AGE),
+    *_spread(AWS_SOURCE, _AWS_PARTITION, "replication_latency_ms", "Age of records on the target", _LATENCY),
+    *_spread(AWS_CHECKPOINT, ("source", "target"), "checkpoint_latency_ms", "Delay of a group's offset", _CHECKPOINT),
+)
+"""``destination`` is the target. In ``target`` the rule leaves group, topic and partition behind the alias."""
 OLDER: tuple[Metric, ...] = (
     *_counts(OLDER_SOURCE, _PARTITION[1:]),
     _spread(OLDER_SOURCE, _PARTITION[1:], "record_age_ms", "Age of the records carried", _AGE)[0],

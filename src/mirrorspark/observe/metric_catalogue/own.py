@@ -51,6 +51,18 @@ _FLOWS = (
     _gauge("flow_paused", _FLOW, "1", "1 while a person has paused all of it.", "The plan."),
     _gauge("flow_paused_topics", _FLOW, "topics", "Topics that a person has paused.", "The plan."),
     _gauge(
+        "flow_bandwidth_limit_bytes_per_second",
+        _FLOW,
+        "bytes/s",
+        "What its lanes may read together; 0 without a limit.",
+    ),
+    _gauge(
+        "flow_held_by_bandwidth_limit",
+        _FLOW,
+        "1",
+        "1 while a lane waits for its share of the limit for a fifth of the time or more.",
+    ),
+    _gauge(
         "partitions_with_own_series",
         _FLOW,
         "1",
@@ -122,6 +134,10 @@ _LANES = (
     ),
     _counter("lane_position_commits", _LANE, "commits", "Commits of positions"),
     _counter("lane_position_commits_failed", _LANE, "commits", "Commits of positions that failed"),
+    _counter(
+        "lane_bandwidth_held_seconds", _LANE, "s", "Time for which fetches waited for the lane's share of a limit"
+    ),
+    _counter("lane_bandwidth_holds", _LANE, "waits", "How often they did"),
 )
 _GROUPS = (
     _gauge("groups", _FLOW, "groups", "Groups that the flow looks after.", "The group job."),
