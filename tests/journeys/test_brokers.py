@@ -89,6 +89,7 @@ def _assert_clean(result: ChaosResult, faults: int) -> None:
     assert result.committed.read >= result.records > 0, told
 
 
+@pytest.mark.slow  # six brokers are more than two cores can bear beside another journey
 def test_faults_of_brokers_leave_an_exact_copy(three_and_three: Pair, tmp_path: Path) -> None:
     topic = "faults-of-brokers"
     order = ("target-leader-kill", "source-leader-move", "source-cut", "target-reassign")

@@ -34,6 +34,7 @@ from mirrorspark.rest.flow_views import (
     ReadinessView,
     SettingView,
     TopicLagView,
+    TopicSort,
     Topology,
     TopologyFlow,
     TranslationView,
@@ -181,15 +182,18 @@ class MovingFlows:
         ]
         return FlowLanes(flow, LANES, rows)
 
-    def lag(self, flow: str, page: Page) -> FlowLagView:
+    def lag(self, flow: str, page: Page, sort: TopicSort) -> FlowLagView:
         self.flow(flow)
         rows = [
             TopicLagView(topic, f"east.{topic}", PARTITIONS_PER_TOPIC, _lag((topic, 0)), 1.0, 0.1, 48.0, 48_000.0 + n)
             for n, topic in enumerate(self.topics)
         ]
-        rows.sort(key=lambda row: -row.lag_records)
-        shown = rows[page.offset : page.offset + page.limit]
-        return FlowLagView(flow, 900, 900_000.0, 0.4, 0.3, len(rows), len(rows), page.limit, page.offset, shown)
+        found = [row for row in rows if page.search.lower() in row.topic.lower()]
+        found.sort(key=lambda row: row.topic)
+        if sort != "name":
+            found.sort(key=lambda row: -(row.lag_records if sort == "lag" else row.bytes_per_s))
+        shown = found[page.offset : page.offset + page.limit]
+        return FlowLagView(flow, 900, 900_000.0, 0.4, 0.3, len(rows), len(found), page.limit, page.offset, shown)
 
     def config(self, flow: str) -> FlowConfig:
         self.flow(flow)

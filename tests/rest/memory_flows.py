@@ -28,6 +28,7 @@ from mirrorspark.rest.flow_views import (
     ReadinessView,
     SettingView,
     TopicLagView,
+    TopicSort,
     Topology,
     TopologyFlow,
     TranslationView,
@@ -109,9 +110,9 @@ class MemoryFlows:
         lane = LaneView(0, "carrying", True, 0.4, 1, 2500, 1, 2, 3, 4, 5, 0.05, [Waiting("east.orders-3", "why")])
         return FlowLanes(flow, 1, [lane])
 
-    def lag(self, flow: str, page: Page) -> FlowLagView:
+    def lag(self, flow: str, page: Page, sort: TopicSort) -> FlowLagView:
         self._need(flow)
-        self.asked.append((page, False))
+        self.asked.append((page, sort))
         topic = TopicLagView("orders", "east.orders", 20, 40, 40960.0, 0.8, 120.0, 122880.0)
         return FlowLagView(flow, 40, 40960.0, 0.8, 0.4, 250, 1, page.limit, page.offset, [topic])
 

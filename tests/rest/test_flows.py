@@ -118,8 +118,8 @@ def test_metrics_are_on_the_same_port(client: TestClient) -> None:
 def test_what_is_asked_of_a_list(client: TestClient, flows: MemoryFlows) -> None:
     client.get(f"{HERE}/partitions")
     client.get(f"{HERE}/partitions", params={"search": "Orders-3", "sort": "name", "limit": 7, "offset": 14})
-    client.get(f"{HERE}/lag", params={"search": "Orders", "limit": 7, "offset": 14})
-    assert flows.asked == [(Page(100, 0, ""), False), (Page(7, 14, "Orders-3"), True), (Page(7, 14, "Orders"), False)]
+    client.get(f"{HERE}/lag", params={"search": "Orders", "sort": "rate", "limit": 7, "offset": 14})
+    assert flows.asked == [(Page(100, 0, ""), False), (Page(7, 14, "Orders-3"), True), (Page(7, 14, "Orders"), "rate")]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ __all__ = ["IN_SYNC_MIN", "NAMES", "Side", "broker_faults"]
 IN_SYNC_MIN = 2
 """min.insync.replicas of the topics, of three replicas."""
 QUOTA_BYTES_PER_S = 20_000.0
-"""Of each broker; about a tenth of what the workload writes to it."""
+"""Of each broker. Felt where records are large; much less would be held against the mirror for minutes afterwards."""
 SLOW_BYTES_PER_S = 50_000.0
 STUTTER_S = 0.4
 """A broker with a slow disk stands still for so long, and works for so long."""

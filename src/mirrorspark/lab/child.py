@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -63,7 +64,13 @@ class Child:
         return self._process.poll()
 
     def pause(self) -> None:
+        """Returns when it stands still: until each of its threads has, it may still answer."""
         self._signal(signal.SIGSTOP)
+        until = time.monotonic() + STOP_TIMEOUT_S
+        while not all(_state(task) in "TZX" for task in Path(f"/proc/{self.pid}/task").glob("*/stat")):
+            if time.monotonic() > until:
+                raise LabError(f"process {self.pid} did not stop within {STOP_TIMEOUT_S:.0f} s")
+            time.sleep(0.001)
 
     def resume(self) -> None:
         self._signal(signal.SIGCONT)
@@ -106,6 +113,14 @@ class Child:
         with pipe, suppress(BrokenPipeError):
             # Broken when the watcher was killed too, by someone who killed the whole process group.
             pipe.write(b"done\n")
+
+
+def _state(stat: Path) -> str:
+    """Of a thread, in the kernel's letters; of one that is gone, dead."""
+    try:
+        return stat.read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return "X"
 
 
 class JavaProgram:

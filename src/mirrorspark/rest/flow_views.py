@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 __all__ = [
     "Acknowledged",
@@ -32,11 +32,16 @@ __all__ = [
     "ReadinessView",
     "SettingView",
     "TopicLagView",
+    "TopicSort",
     "Topology",
     "TopologyFlow",
     "TranslationView",
     "Waiting",
 ]
+
+
+TopicSort = Literal["lag", "rate", "name"]
+"""Largest lag first, most bytes a second first, or by the source's name."""
 
 
 @dataclass(frozen=True, slots=True)

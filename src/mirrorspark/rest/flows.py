@@ -26,6 +26,7 @@ from mirrorspark.rest.flow_views import (
     Page,
     PartitionPage,
     ReadinessView,
+    TopicSort,
     Topology,
     TranslationView,
 )
@@ -115,9 +116,11 @@ def _inside(routes: APIRouter, host: FlowsHost) -> None:
         return host.lanes(name)
 
     @routes.get("/flows/{flow}/lag")
-    async def lag(name: FlowName, search: Search = "", limit: Limit = LIMIT_DEFAULT, offset: Offset = 0) -> FlowLagView:
-        """By topic, largest first."""
-        return host.lag(name, Page(limit, offset, search))
+    async def lag(
+        name: FlowName, search: Search = "", sort: TopicSort = "lag", limit: Limit = LIMIT_DEFAULT, offset: Offset = 0
+    ) -> FlowLagView:
+        """Of the flow, and by topic."""
+        return host.lag(name, Page(limit, offset, search), sort)
 
     @routes.get("/flows/{flow}/config")
     async def config(name: FlowName) -> FlowConfig:

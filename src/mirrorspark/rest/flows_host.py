@@ -24,6 +24,7 @@ from mirrorspark.rest.flow_views import (
     PartitionPage,
     PausedView,
     ReadinessView,
+    TopicSort,
     Topology,
     TranslationView,
 )
@@ -50,8 +51,8 @@ class FlowsHost(Protocol):
         """Sorted by name, or by lag with the largest first."""
 
     def lanes(self, flow: str) -> FlowLanes: ...
-    def lag(self, flow: str, page: Page) -> FlowLagView:
-        """Of the whole flow, and of the topics on the page, largest lag first."""
+    def lag(self, flow: str, page: Page, sort: TopicSort) -> FlowLagView:
+        """Of the whole flow, and of the topics on the page."""
 
     def config(self, flow: str) -> FlowConfig: ...
 

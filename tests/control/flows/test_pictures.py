@@ -65,6 +65,8 @@ def test_lag_by_the_sources_own_ends() -> None:
     assert (lag.total, lag.matched, len(lag.topics)) == (2, 2, 2)
     page = lag_view(status, Page(limit=1, offset=1))
     assert (page.lag_records, [one.topic for one in page.topics]) == (10, [lag.topics[1].topic])
+    names = [one.topic for one in lag_view(status, Page(), "name").topics]
+    assert names == sorted(one.topic for one in lag.topics)
     found = lag_view(status, Page(search=" EAST.A "))
     assert (found.total, found.matched, [one.topic for one in found.topics]) == (2, 1, ["a"])
 

@@ -45,6 +45,7 @@ from mirrorspark.rest.flow_views import (
     PartitionPage,
     PausedView,
     ReadinessView,
+    TopicSort,
     Topology,
     TranslationView,
 )
@@ -142,8 +143,8 @@ class FlowsHosting:
     def lanes(self, flow: str) -> FlowLanes:
         return lane_views(self._status(flow))
 
-    def lag(self, flow: str, page: Page) -> FlowLagView:
-        return lag_view(self._status(flow), page)
+    def lag(self, flow: str, page: Page, sort: TopicSort) -> FlowLagView:
+        return lag_view(self._status(flow), page, sort)
 
     def config(self, flow: str) -> FlowConfig:
         self._status(flow)

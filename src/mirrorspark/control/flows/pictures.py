@@ -25,6 +25,7 @@ from mirrorspark.rest.flow_views import (
     Page,
     SettingView,
     TopicLagView,
+    TopicSort,
     TopologyFlow,
     Waiting,
 )
@@ -109,7 +110,7 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, DIGITS)
 
 
-def lag_view(status: FlowStatus, page: Page) -> FlowLagView:
+def lag_view(status: FlowStatus, page: Page, sort: TopicSort = "lag") -> FlowLagView:
     """``page.search``: part of a topic's name on either side."""
     sums: dict[str, LagSum] = {}
     rates: dict[str, tuple[float, float]] = {}
@@ -124,7 +125,9 @@ def lag_view(status: FlowStatus, page: Page) -> FlowLagView:
         rates[at.topic] = (records_s, bytes_s)
     wanted = page.search.strip().lower()
     matched = [topic for topic in sums if wanted in topic.lower() or wanted in sources[topic].lower()]
-    matched.sort(key=lambda topic: (-sums[topic].records, topic))
+    matched.sort(key=lambda topic: (sources[topic], topic))
+    if sort != "name":
+        matched.sort(key=lambda topic: -(sums[topic].records if sort == "lag" else rates[topic][1]))
     topics = [
         TopicLagView(
             sources[topic],

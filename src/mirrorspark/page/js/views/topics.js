@@ -5,23 +5,14 @@
 import { mayChange } from "../about.js";
 import { ask } from "../api.js";
 import { about, bytes, count, seconds } from "../format.js";
-import { Listing, pageOf } from "../listing.js";
+import { Listing } from "../listing.js";
 import { live } from "../live.js";
 import { changePause, isHeld } from "../pausing.js";
 import { link } from "../router.js";
 import { fillButton, fillLink } from "../table.js";
 
-/** All topics come in one answer: more seldom than what comes in pages. */
+/** The server sums up all partitions for it: more seldom than what it only looks up. */
 const REFRESH_MS = 5_000;
-const SORTS = {
-  lag: (one, other) => other.lag_records - one.lag_records || byName(one, other),
-  rate: (one, other) => other.bytes_per_s - one.bytes_per_s || byName(one, other),
-  name: byName,
-};
-
-function byName(one, other) {
-  return one.topic < other.topic ? -1 : Number(one.topic > other.topic);
-}
 
 function columnsOf(id) {
   const toPartitions = (cell, { topic }) => fillLink(cell, topic, link("flows", id, "partitions", topic));
@@ -55,9 +46,9 @@ export function topicsView(id) {
     keyOf: (row) => row.remote_topic,
     sort: "lag",
     refreshMs: REFRESH_MS,
-    load: async (query) => {
-      const { topics } = await ask(["flows", id, "lag"], { signal: query.signal });
-      return pageOf(topics.sort(SORTS[query.sort]), query, matches);
+    load: async ({ signal, ...query }) => {
+      const found = await ask(["flows", id, "lag"], { query, signal });
+      return { ...found, rows: found.topics };
     },
   });
   let held = null;
@@ -72,8 +63,4 @@ export function topicsView(id) {
     },
     end: () => listing.end(),
   };
-}
-
-function matches(row, words) {
-  return row.topic.toLowerCase().includes(words) || row.remote_topic.toLowerCase().includes(words);
 }

@@ -1,6 +1,6 @@
 """A flow with a limit keeps to it, whichever of its lanes has the work, and a flow without one beside it does not notice.
 
-``pytest -m slow -s tests/journeys/test_bandwidth.py`` does the same on real Spark and prints what it measured.
+``pytest -m slow -s tests/journeys/test_bandwidth_limit.py`` does the same on real Spark and prints what it measured.
 """
 
 from __future__ import annotations
