@@ -77,7 +77,7 @@ GETS = {
     "/flows/F": "`GET /mirrorspark/v1/flows`",
     "/flows/F/partitions": "`GET …/{flow}/partitions?search=&sort=lag|name&limit=&offset=`",
     "/flows/F/lanes": "`GET …/{flow}/lanes`",
-    "/flows/F/lag": "`GET …/{flow}/lag?search=&limit=&offset=`",
+    "/flows/F/lag": "`GET …/{flow}/lag?search=&sort=lag|rate|name&limit=&offset=`",
     "/flows/F/groups": "`GET …/{flow}/groups?search=&limit=&offset=`",
     "/flows/F/groups/bill%2Fing": "`GET …/{flow}/groups?search=&limit=&offset=` 2",
     "/flows/F/events": "`GET …/{flow}/events`, `GET /mirrorspark/v1/events`",
