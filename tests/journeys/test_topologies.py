@@ -341,10 +341,19 @@ class CatchUps:
         def arrived() -> int:
             return total_records(self._target, remote) if topic_partitions(self._target, remote) else 0
 
-        wait_for(lambda: arrived() > 0, f"the first record of {remote}", DEADLINE_S, every_s=0.02)
-        begun, first = time.monotonic(), arrived()
+        empty_s = time.monotonic()
+
+        def has_begun() -> bool:
+            nonlocal empty_s
+            looked_s = time.monotonic()
+            if arrived() > 0:
+                return True  # perhaps all at once: what counts is when there was nothing yet
+            empty_s = looked_s
+            return False
+
+        wait_for(has_begun, f"the first record of {remote}", DEADLINE_S, every_s=0.02)
         wait_for(lambda: arrived() >= records, f"all of {remote}", DEADLINE_S, every_s=0.02)
-        return (records - first) / max(time.monotonic() - begun, 0.02)
+        return records / (time.monotonic() - empty_s)
 
 
 @pytest.mark.parametrize(
