@@ -12,6 +12,7 @@ import typer
 from mirrorspark.config.load import load_deployment
 from mirrorspark.control.acl_list import PRINCIPAL_OPTION, AclChoices, ClusterAcls, acls_of, topics_on_source
 from mirrorspark.control.acl_list_view import as_json, as_kafka_users, as_shell
+from mirrorspark.control.command.file_reading import Lenient, Secrets
 from mirrorspark.control.command.flow_choice import Clusters, FlowName, end_with, flows_of, targets_of
 from mirrorspark.errors import SettingsError
 
@@ -54,12 +55,8 @@ def acls(
     with_takeover: Annotated[
         bool, typer.Option("--with-takeover", help="Also what going on after a MirrorMaker 2 reads.")
     ] = False,
-    lenient: Annotated[
-        bool, typer.Option("--lenient", help="Only warn of keys that are unknown or stand at the wrong level.")
-    ] = False,
-    secrets: Annotated[
-        Path | None, typer.Option("--secrets", metavar="DIR", help="Kubernetes secrets as files: DIR/<secret>/<key>.")
-    ] = None,
+    lenient: Lenient = False,
+    secrets: Secrets = None,
 ) -> None:
     """List the ACLs that the mirror's users need on every cluster of its flows, and nothing more, each with its reason.
 

@@ -11,6 +11,7 @@ import typer
 from mirrorspark.config.forms.front_door import read_forms
 from mirrorspark.config.forms.strimzi_writer import API_VERSIONS
 from mirrorspark.config.forms.writing import FORMS, Written, write_form
+from mirrorspark.control.command.file_reading import Secrets
 from mirrorspark.errors import SettingsError
 
 __all__ = ["convert"]
@@ -33,10 +34,7 @@ def convert(
         Path | None,
         typer.Option("-o", "--output", metavar="PATH", help="Write here, not to stdout; for json a folder."),
     ] = None,
-    secrets: Annotated[
-        Path | None,
-        typer.Option("--secrets", metavar="DIR", help="Kubernetes secrets as files: DIR/<secret>/<key>."),
-    ] = None,
+    secrets: Secrets = None,
     with_secrets: Annotated[
         bool, typer.Option("--with-secrets", help="Write secrets as they are, not as references.")
     ] = False,

@@ -12,6 +12,7 @@ import typer
 
 from mirrorspark.config.levels import Effective
 from mirrorspark.config.load import Deployment, load_deployment
+from mirrorspark.control.command.file_reading import Lenient, Secrets
 from mirrorspark.control.command.flow_choice import (
     EXIT_FAILED,
     Clusters,
@@ -39,12 +40,8 @@ def plan(
     settings: Annotated[
         bool, typer.Option("--settings", help="Also list every setting that counts, and where it comes from.")
     ] = False,
-    lenient: Annotated[
-        bool, typer.Option("--lenient", help="Only warn of keys that are unknown or stand at the wrong level.")
-    ] = False,
-    secrets: Annotated[
-        Path | None, typer.Option("--secrets", metavar="DIR", help="Kubernetes secrets as files: DIR/<secret>/<key>.")
-    ] = None,
+    lenient: Lenient = False,
+    secrets: Secrets = None,
 ) -> None:
     """Show what the mirror would do to the target clusters, for every topic, with the reason. Changes nothing.
 

@@ -11,6 +11,7 @@ from typer.core import TyperCommand
 
 from mirrorspark.config.load import Deployment, load_deployment
 from mirrorspark.config.metrics_settings import listener_of_option
+from mirrorspark.control.command.file_reading import Lenient, Secrets
 from mirrorspark.control.command.log_choice import TEXT, LogFormat
 from mirrorspark.control.runner import EXIT_SETTINGS, Edits, run_deployment
 from mirrorspark.errors import MirrorError
@@ -97,12 +98,8 @@ def run(
         typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark, as spark-submit takes it; repeat it."),
     ] = None,
     ui: Annotated[bool, typer.Option("--ui/--no-ui", help="Serve Spark's own web page.")] = False,
-    lenient: Annotated[
-        bool, typer.Option("--lenient", help="Only warn of keys that are unknown or stand at the wrong level.")
-    ] = False,
-    secrets: Annotated[
-        Path | None, typer.Option("--secrets", metavar="DIR", help="Kubernetes secrets as files: DIR/<secret>/<key>.")
-    ] = None,
+    lenient: Lenient = False,
+    secrets: Secrets = None,
     watch: Annotated[
         bool, typer.Option("--watch/--no-watch", help="Apply edits of FILE as they are made; SIGHUP does so once.")
     ] = False,
