@@ -93,7 +93,7 @@ class LedFlow:
 
     def append(self, topic: str, key: str, value: bytes | None) -> None:
         """Onto the plan or the status topic, as others do."""
-        keyed = {"plan": self.runtime._plans, "status": self.runtime._statuses}[topic]
+        keyed = {"plan": self.runtime.plans.topic, "status": self.runtime._statuses}[topic]
         self.call(keyed.append([(key.encode(), value)], Deadline(DEADLINE_S)))
 
     def report(self, lane: int = 0, **changes: Any) -> None:

@@ -136,6 +136,35 @@ def test_reads_in_its_rack_cuts_what_is_too_large_and_names_what_it_waits_for(
         _waits_for_replicas(three_and_three, flow, remote)
 
 
+@pytest.mark.slow
+def test_partitions_of_a_frozen_broker_go_on_elsewhere_while_it_stands_still(
+    three_and_three: Pair, tmp_path: Path
+) -> None:
+    """A request to it would fail after half a minute only; the cluster gives its partitions away sooner."""
+    east, west = three_and_three
+    topic, alias = "frozen-broker", f"frozen-{ALIAS}"
+    create_topic(east.bootstrap, topic, 3, 3)
+    with FlowWithoutSpark(_settings(three_and_three, topic, alias=alias), folder=tmp_path) as flow:
+        remote = f"{alias}.{topic}"
+        for number in range(3):
+            write_values(east.bootstrap, topic, [b"before"], partition=number)
+        wait_until_caught_up(east.bootstrap, west.bootstrap, topic, remote)
+        lead_from(west.bootstrap, {TopicPartition(remote, number): 1 for number in range(3)})
+        frozen = west.broker(1)
+        frozen.pause()
+        try:
+            for number in range(3):
+                write_values(east.bootstrap, topic, [b"meanwhile"], partition=number)
+            wait_until_caught_up(east.bootstrap, west.bootstrap, topic, remote)
+            wait_for(lambda: "broker 1 does not answer" in flow.log_text(), "the frozen broker to be told", ARRIVES_S)
+        finally:
+            frozen.resume()
+        copied = read_records(west.bootstrap, remote)
+        assert {number: [one.value for one in copied[number]] for number in range(3)} == {
+            number: [b"before", b"meanwhile"] for number in range(3)
+        }
+
+
 def _waits_for_replicas(pair: Pair, flow: FlowWithoutSpark, remote: str) -> None:
     east, west = pair
     topic = remote.split(".")[1]

@@ -50,11 +50,11 @@ def test_a_backlog_raises_a_lanes_memory_by_no_more_than_its_limit(
     wait_for(lambda: topic_partitions(target, remote) == PARTITIONS, "the remote topic", 60)
 
     def pause(*topics: str) -> None:
-        flow.call(flow.runtime._plans.append([(PAUSE_KEY, format_pauses(topics))], Deadline(60)))
+        flow.call(flow.runtime.plans.topic.append([(PAUSE_KEY, format_pauses(topics))], Deadline(60)))
 
     # A lane that is up and has nothing to do: what it has then is not the backlog's.
     pause("*")
-    wait_for(lambda: flow.runtime._plan is not None and flow.runtime._plan.paused == {"*"}, "the pause", 60)
+    wait_for(lambda: flow.runtime.plans.plan is not None and flow.runtime.plans.plan.paused == {"*"}, "the pause", 60)
     records = backlog_bytes // RECORD_BYTES
     preload(source, topic_name, PARTITIONS, records, RECORD_BYTES)
     assert flow.lanes is not None

@@ -86,7 +86,7 @@ def _values(bootstrap: str, topic: str, partition: int) -> list[bytes | None]:
 
 def _swapped(flow: FlowWithoutSpark, remote: TopicPartition) -> int:
     """The partition and one of the other lane change places; returns the lane that has it now."""
-    plan = flow.runtime._plan
+    plan = flow.runtime.plans.plan
     assert plan is not None
     lanes = [list(lane) for lane in plan.lanes]
     ((here, one),) = [(i, one) for i, lane in enumerate(lanes) for one in lane if one.remote == remote]
@@ -96,7 +96,7 @@ def _swapped(flow: FlowWithoutSpark, remote: TopicPartition) -> int:
     lanes[here].append(other)
     lanes[1 - here].append(one)
     wanted = tuple(tuple(sorted(lane, key=lambda item: item.remote)) for lane in lanes)
-    flow.call(flow.runtime._publish(lanes=wanted))
+    flow.call(flow.runtime.plans.publish(lanes=wanted))
     return 1 - here
 
 
@@ -171,7 +171,7 @@ def _pause_and_resume(flow: FlowWithoutSpark, source: str, target: str, topic: s
 
     def pause(*topics: str) -> float:
         at = time.monotonic()
-        flow.call(flow.runtime._plans.append([(PAUSE_KEY, format_pauses(topics))], Deadline(PATIENCE_S)))
+        flow.call(flow.runtime.plans.topic.append([(PAUSE_KEY, format_pauses(topics))], Deadline(PATIENCE_S)))
         return at
 
     before = len(_values(target, remote, 0))

@@ -36,6 +36,7 @@ from mirrorspark.control.flow_life import FlowLife
 from mirrorspark.control.flow_runtime import Query
 from mirrorspark.errors import ClusterError
 from mirrorspark.lab.catch_up import wait_until_caught_up
+from mirrorspark.lab.chaos import run_chaos
 from mirrorspark.lab.checker import Verdict, check_copy
 from mirrorspark.lab.clients import admin, create_topic, total_records, wait_for
 from mirrorspark.lab.flow_without_spark import FlowWithoutSpark, LaneProcesses
@@ -48,6 +49,7 @@ from mirrorspark.settings import ClusterSettings, FlowSettings, Heartbeats, Topi
 SEED = 20261117
 RECORDS = 150
 LONG_KILLS = 12
+KILLS_WITH_SPARK = 10
 TOLD_WITHIN_S = 10.0
 DEADLINE_S = 120.0
 
@@ -393,3 +395,78 @@ def test_a_password_that_changes_while_the_flow_runs(
     in_loop(run())
     verdict = check_copy(target, remote, workload.ledger)
     assert verdict.is_clean, verdict.report()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_our_renewed_certificate_is_taken_without_a_restart(
+    pair: SecuredPair, tmp_path: Path, topic_name: str, in_loop: Callable[[Coroutine[Any, Any, Any]], Any]
+) -> None:
+    """The key store's file is replaced while the flow runs, and the target denies the former name everything: whatever
+    connects from then on is let in by the new one alone. Then the target is killed, so that everything connects anew."""
+    source, target, alias = pair.source.bootstrap, pair.target.bootstrap, f"renewed-{os.getpid()}"
+    store = tmp_path / "own.p12"
+    former, renewed = f"former-{os.getpid()}", f"renewed-{os.getpid()}"
+    store.write_bytes(pair.authority.issue(former).pkcs12())
+    sides = (
+        _side(pair, "source", "SSL", alias),
+        _side(pair, "target", "MTLS", "vault", ssl_keystore_location=str(store)),
+    )
+    settings, remote = _flow(*sides, topic_name, tasks_max=1), f"{alias}.{topic_name}"
+    workload = Workload(source, topic_name, 2, SEED)
+    workload.create_topic()
+    workload.produce(50)
+
+    async def run() -> None:
+        life = FlowLife(settings, _lanes(tmp_path), _is_up)
+        living = asyncio.ensure_future(life.live())
+        try:
+            await asyncio.to_thread(wait_until_caught_up, source, target, topic_name, remote)
+            store.write_bytes(pair.authority.issue(renewed).pkcs12())
+            place = (ResourceType.TOPIC, "*", ResourcePatternType.LITERAL, f"User:CN={former}", "*")
+            for answer in (
+                admin(target)
+                .create_acls(
+                    [
+                        AclBinding(*place, AclOperation.ALL, AclPermissionType.DENY),
+                        AclBinding(*place[:3], "User:*", "*", AclOperation.ALL, AclPermissionType.ALLOW),
+                    ]
+                )
+                .values()
+            ):
+                answer.result(30)
+            await asyncio.to_thread(pair.target.brokers[0].kill)
+            await asyncio.to_thread(pair.target.brokers[0].start)
+            workload.produce(50)
+            await asyncio.to_thread(wait_until_caught_up, source, target, topic_name, remote)
+        finally:
+            living.cancel()
+            await asyncio.gather(living, return_exceptions=True)
+            await life.stop()
+
+    in_loop(run())
+    verdict = check_copy(target, remote, workload.ledger)
+    assert verdict.is_clean, verdict.report()
+
+
+# -- kills of everything, on Spark's workers -----------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("transactions", [False, True], ids=["default mode", "with transactions"])
+def test_brokers_and_drivers_killed_over_sasl_ssl_leave_an_exact_copy(pair: SecuredPair, transactions: bool) -> None:
+    """As ``mirrorspark chaos --security sasl_ssl_scram``; sessions end every five seconds here, too."""
+    result = run_chaos(
+        pair.source,
+        pair.target,
+        seed=SEED,
+        kills=KILLS_WITH_SPARK,
+        topic=f"kills-over-scram-{int(transactions)}",
+        transactions=transactions,
+        extra=pair.mirror_settings("SCRAM", east=pair.source, west=pair.target),
+        tell=print,
+    )
+    print(result.report())
+    assert sum(result.kills.values()) == KILLS_WITH_SPARK
+    assert result.is_clean, result.report()

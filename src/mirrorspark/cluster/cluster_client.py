@@ -42,6 +42,8 @@ VERSION_CAPS = {
     "MetadataRequest": 12,
 }
 RETRY_PAUSE_S = 0.1
+SILENT_S = 3.0
+"""A broker that owes an answer for longer is not asked where others may be, and may be gone (``lost_brokers``)."""
 COORDINATOR_GROUP = 0
 COORDINATOR_TRANSACTION = 1
 _COORDINATOR_MOVED = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -118,12 +120,13 @@ class ClusterClient:
 
     async def _any_connections(self, deadline: Deadline) -> list[Connection | MirrorError]:
         """Open connections first; else the known brokers, else the bootstrap servers, tried side by side."""
+        silent = self.silent_nodes()
         alive: list[Connection | MirrorError] = [
-            link for (_, purpose), link in self._connections.items() if purpose == "control" and link.closed is None
+            link
+            for (node, purpose), link in self._connections.items()
+            if purpose == "control" and link.closed is None and node not in silent
         ]
-        if alive:
-            return [*alive, *(await self._bootstrap_candidates(deadline) if len(alive) < 1 else [])]
-        return await self._bootstrap_candidates(deadline)
+        return alive or await self._bootstrap_candidates(deadline)
 
     async def _bootstrap_candidates(self, deadline: Deadline) -> list[Connection | MirrorError]:
         timeout = max(0.5, deadline.at_most(10.0))
@@ -140,7 +143,8 @@ class ClusterClient:
             except MirrorError as error:
                 return error
 
-        found = list(await asyncio.gather(*(known(node) for node in self._brokers)))
+        answering = [node for node in self._brokers if node not in self.silent_nodes()]
+        found = list(await asyncio.gather(*(known(node) for node in answering or self._brokers)))
         if not any(isinstance(one, Connection) for one in found):
             servers = enumerate(self.settings.bootstrap)
             found += await asyncio.gather(*(unknown(index, host, port) for index, (host, port) in servers))
@@ -150,7 +154,7 @@ class ClusterClient:
         brokers = {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
         for node, address in brokers.items():
             if self._brokers.get(node, address) != address:
-                self._drop(node)
+                self.hang_up(node)
         self._brokers = brokers
         self._controller = answer.controller_id if answer.controller_id is not None else -1
         self.cluster_id = getattr(answer, "cluster_id", None) or self.cluster_id
@@ -292,10 +296,11 @@ class ClusterClient:
 
     async def _any_node(self) -> int:
         for (node, purpose), link in self._connections.items():
-            if purpose == "control" and link.closed is None and node in self._brokers:
+            if purpose == "control" and link.closed is None and node in self._brokers and not _is_silent(link):
                 return node
         last: ClusterError | None = None
-        for node in self._brokers:
+        silent = self.silent_nodes()
+        for node in sorted(self._brokers, key=lambda node: node in silent):
             try:
                 await self.connection(node)
                 return node
@@ -303,7 +308,12 @@ class ClusterClient:
                 last = error
         raise last or Unreachable(f"cluster {self.alias}: no broker is known")
 
-    def _drop(self, node: int) -> None:
+    def silent_nodes(self) -> set[int]:
+        """Brokers that owe an answer for longer than SILENT_S; bootstrap servers are negative."""
+        return {node for (node, _), link in self._connections.items() if link.closed is None and _is_silent(link)}
+
+    def hang_up(self, node: int) -> None:
+        """Every request to this broker that is not answered fails, and can be retried."""
         for key in [key for key in self._connections if key[0] == node]:
             self._connections.pop(key).close()
 
@@ -321,6 +331,10 @@ class ClusterClient:
         for link in self._connections.values():
             link.close()
         self._connections.clear()
+
+
+def _is_silent(link: Connection) -> bool:
+    return time.monotonic() - link.owed_since > SILENT_S
 
 
 def _response_class(request_name: str) -> Any:

@@ -163,6 +163,11 @@ class Connection:
     def in_flight(self) -> int:
         return len(self._waiting)
 
+    @property
+    def owed_since(self) -> float:
+        """When the oldest request that is not answered went out (monotonic); infinite where all are."""
+        return self._waiting[0][2] if self._waiting else math.inf
+
     def version(self, api_key: int, ours_min: int, ours_max: int, name: str = "") -> int:
         """The newest version that both sides know; Unreachable's sibling ClusterError if there is none."""
         theirs_min, theirs_max = self.versions.get(api_key, (0, -1))

@@ -10,13 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import random
-import socket
 import time
-import uuid
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -31,21 +27,20 @@ from mirrorspark.control.lag_watch import LagWatch
 from mirrorspark.control.lane_shares import LaneShare
 from mirrorspark.control.mirror_maker_watch import WATCHING_MIRROR_MAKER, MirrorMakerWatch, check_no_mirror_maker
 from mirrorspark.control.offset_books import KEEPING_LEDGER, OffsetBooks, make_offset_syncs_topic
-from mirrorspark.control.pauses import PAUSE_KEY, parse_pauses
-from mirrorspark.control.plan_record import read_owner, read_plan
+from mirrorspark.control.plan_lead import PlanLead
 from mirrorspark.control.reconcile import Reconciler, ensure_internal_topics
 from mirrorspark.control.takeover import take_over
 from mirrorspark.control.teller import Teller
 from mirrorspark.control.topic_sync import TopicSyncJobs
-from mirrorspark.errors import ClusterError, Fenced, MirrorError, SettingsError
+from mirrorspark.errors import ClusterError, MirrorError
 from mirrorspark.events import Event, EventKind
 from mirrorspark.names import TopicPartition
 from mirrorspark.observe.flow_status import FlowStatus
-from mirrorspark.offsets.internal_topics import BANDWIDTH_KEY, PLAN_KEY, plan_topic, status_topic
-from mirrorspark.plan.lanes import Assignment, Owner, Plan, spread
+from mirrorspark.offsets.internal_topics import BANDWIDTH_KEY, status_topic
+from mirrorspark.plan.lanes import Assignment, spread
 from mirrorspark.settings import FlowSettings
 
-__all__ = ["PAUSE_KEY", "FlowRuntime", "Query", "reach_cluster"]
+__all__ = ["FlowRuntime", "Query", "reach_cluster"]
 
 log = logging.getLogger("mirrorspark.flow")
 
@@ -55,9 +50,7 @@ BOOT_TIMEOUT_S = 15.0
 LEAD_TIMEOUT_S = 60.0
 FOLLOW_MS = 500
 STOP_TIMEOUT_S = 30.0
-PLAN_S_MAX = 30.0
-STOPPING_PLAN_S_MAX = 10.0
-"""A target that is away cannot be told to its lanes either: they are cut off, and the next start recovers."""
+SHARES_S_MAX = 30.0
 WATCH_INTERVAL_S = 1.0
 LANES_POLL_S = 0.1
 RESTART_PAUSE_S_MAX = 30.0
@@ -76,7 +69,6 @@ SYNCING_ACLS = "syncing ACLs"
 WATCHING_QUERY = "the Spark query"
 WATCHING_LAG = "watching the source's ends"
 WATCHING_CERTIFICATES = "watching certificates"
-READING_PAUSES = "reading the pause record"
 
 
 class Query(Protocol):
@@ -119,18 +111,25 @@ class FlowRuntime:
         self._source = ClusterClient(settings.source, f"mirrorspark|{settings.flow}|driver")
         self._target = ClusterClient(settings.target, f"mirrorspark|{settings.flow}|driver")
         self.status.worker_traffic = self._target.traffic_by_node
-        self._plans = KeyedTopic(self._target, plan_topic(settings.flow.books))
+        self.plans = PlanLead(settings.flow, self._target, self.status)
+        self.plans.on_lanes = self._carry_with
         self._statuses = KeyedTopic(self._target, status_topic(settings.flow.books))
         self._reconciler = Reconciler(self._source, self._target)
         self._teller = Teller(self._statuses, self.status)
-        self._topic_sync = TopicSyncJobs(self._source, self._target, self._statuses, self.status, self._plans.topic)
+        self._topic_sync = TopicSyncJobs(
+            self._source, self._target, self._statuses, self.status, self.plans.topic.topic
+        )
         tell = Teller(self._statuses, self.status).tell
         self._mirror_maker_watch = MirrorMakerWatch(self._target, lambda: self.settings, tell)
         self._group_sync = GroupSyncJob(lambda: self.settings, self._statuses, self.status)
         clusters = [(settings.source, self._source), (settings.target, self._target)]
         self._certificate_watch = CertificateWatch(clusters, self.status)
         self._bandwidth = BandwidthSharing(
-            lambda: self.settings, self._plans.append, self.status, lambda: (self.generation, self.lane_count), pool
+            lambda: self.settings,
+            self.plans.topic.append,
+            self.status,
+            lambda: (self.generation, self.lane_count),
+            pool,
         )
         self._lag_watch = LagWatch(self._source, self.status, read_committed=settings.read_committed)
         self._offset_books = OffsetBooks(
@@ -141,9 +140,6 @@ class FlowRuntime:
             fail=self.status.fail,
             clear=self.status.clear,
         )
-        self._plan: Plan | None = None
-        self._publishing = asyncio.Lock()
-        self._paused: frozenset[str] = frozenset()
         self._carried: list[Assignment] = []
         self._query: Query | None = None
         self._stop = asyncio.Event()
@@ -173,11 +169,11 @@ class FlowRuntime:
 
     async def is_free(self) -> bool:
         """Whether no other mirror can be at work on the flow: it never ran here, or was stopped in order."""
-        (found,) = await self._target.refresh([self._plans.topic])
+        (found,) = await self._target.refresh([self.plans.topic.topic])
         if found.error_code:
             return True
-        raw = (await self._plans.read_all(Deadline(LEAD_TIMEOUT_S))).get(PLAN_KEY)
-        return raw is None or read_plan(raw).stopping
+        await self.plans.read(Deadline(LEAD_TIMEOUT_S))
+        return self.plans.before is None or self.plans.before.stopping
 
     async def lead(self) -> None:
         """Take the flow over and have a first plan. Raises what a person must mend."""
@@ -186,37 +182,16 @@ class FlowRuntime:
         not_made = await make_offset_syncs_topic(self._source, self._target, self.settings)
         self._offset_books.lacks_syncs_topic = bool(not_made)
         deadline = Deadline(LEAD_TIMEOUT_S)
-        plans = await self._plans.read_all(deadline)
+        held = await self.plans.read(deadline)
         for key, value in (await self._statuses.read_all(deadline)).items():
             self.status.fold(key, value, fresh=False)
-        before = read_plan(raw) if (raw := plans.get(PLAN_KEY)) else None
-        self._paused = before.paused if before else frozenset()
-        self._obey(plans.get(PAUSE_KEY))
-        self._carried = [one for lane in before.lanes for one in lane] if before else []
-        await self._claim(before, deadline)
+        self._carried = [one for lane in self.plans.before.lanes for one in lane] if self.plans.before else []
+        await self.plans.claim(self.settings.tasks_max, deadline)
         self.status.begin(self.generation)
         _, unproved = await take_over(self._source, self._target, self.settings)
         await Teller(self._statuses, self.status).tell([*not_made, *unproved])
         await self._replan()
-        await self._bandwidth.begin(plans.get(BANDWIDTH_KEY), Deadline(PLAN_S_MAX))
-
-    async def _claim(self, before: Plan | None, deadline: Deadline) -> None:
-        """Publish a plan of the next generation; of two drivers that try at once, the first in the log leads."""
-        generation = before.owner.generation if before else 0
-        while True:
-            generation += 1
-            owner = Owner(generation, uuid.uuid4().hex, socket.gethostname(), os.getpid())
-            lanes = before.lanes if before is not None and len(before.lanes) == self.settings.tasks_max else ()
-            plan = Plan(owner, 1, False, lanes, self._paused)
-            await self._plans.append([(PLAN_KEY, plan.to_json())], deadline)
-            mine = None
-            while mine is None:
-                for key, raw in await self._plans.follow(deadline, FOLLOW_MS):
-                    if key == PLAN_KEY and raw and (seen := read_owner(raw)).generation >= generation:
-                        mine = mine if mine is not None else seen.id == owner.id
-            if mine:
-                self._plan = plan
-                return
+        await self._bandwidth.begin(held.get(BANDWIDTH_KEY), Deadline(SHARES_S_MAX))
 
     async def all_lanes_carry(self, within_s: float) -> None:
         """Returns when every lane has reported that it carries, or after so long: nothing depends on it but the start."""
@@ -229,16 +204,15 @@ class FlowRuntime:
 
     @property
     def has_led(self) -> bool:
-        return self._plan is not None
+        return self.plans.plan is not None
 
     @property
     def generation(self) -> int:
-        assert self._plan is not None
-        return self._plan.owner.generation
+        return self.plans.generation
 
     @property
     def lane_count(self) -> int:
-        return len(self._plan.lanes) if self._plan is not None else 0
+        return self.plans.lane_count
 
     def start_query(self) -> None:
         """Blocking: begin the epochs."""
@@ -249,6 +223,10 @@ class FlowRuntime:
         query.carry_with(self.lane_count)
         self.is_bridged = False
         self.status.run()
+
+    def _carry_with(self, lanes: int) -> None:
+        if self._query is not None:
+            self._query.carry_with(lanes)
 
     # -- run --------------------------------------------------------------------------------------------------------
 
@@ -299,8 +277,8 @@ class FlowRuntime:
         if self._query is not None:
             self._query.begin_no_epoch()
         try:
-            if self._plan is not None and not superseded:
-                await self._publish(stopping=True)
+            if self.has_led and not superseded:
+                await self.plans.publish(stopping=True)
                 await self._await_lanes_ended()
         except MirrorError as error:
             log.warning("%s: stopping: %s", self.settings.flow, error)
@@ -337,32 +315,8 @@ class FlowRuntime:
     async def _follow_plan_topic(self) -> None:
         """Another driver's plan ends our lead; a pause is taken into the plan."""
         while True:
-            entries = await self._patiently(FOLLOWING_PLAN, lambda: self._plans.follow(Deadline(60.0), FOLLOW_MS))
-            for key, raw in entries or []:
-                if key == PAUSE_KEY:
-                    self._obey(raw)
-                elif key == PLAN_KEY and raw:
-                    self._yield_to(read_owner(raw))
-            if self._plan is not None and self._paused != self._plan.paused:
-                await self._patiently(PUBLISHING, self._publish)
-
-    def _obey(self, raw: bytes | None) -> None:
-        """What is paused, as a person wrote it; a record that cannot be read changes nothing."""
-        try:
-            self._paused = parse_pauses(raw)
-        except SettingsError as error:
-            log.warning("%s: %s: %s", self.settings.flow, self._plans.topic, error)
-            self.status.fail(READING_PAUSES, f"{self._plans.topic}: {error}")
-        else:
-            self.status.clear(READING_PAUSES)
-
-    def _yield_to(self, owner: Owner) -> None:
-        if owner.generation > self.generation:
-            raise Fenced(
-                f"flow {self.settings.flow} was taken over by {owner}; this mirror stops. "
-                "Run one mirror per flow; if that one is not yours, look for it there",
-                flow=str(self.settings.flow),
-            )
+            if await self._patiently(FOLLOWING_PLAN, self.plans.follow):
+                await self._patiently(PUBLISHING, self.plans.publish)
 
     async def _follow_status(self) -> None:
         while True:
@@ -419,7 +373,6 @@ class FlowRuntime:
 
     async def _replan(self) -> None:
         """Look at both clusters; publish a new plan only if something changed."""
-        assert self._plan is not None
         settings = self.settings
         found = await self._reconciler.reconcile(settings, self._carried)
         self.status.hold(MAKING_TOPICS, found.unfinished)
@@ -431,7 +384,8 @@ class FlowRuntime:
 
     async def _spread(self) -> None:
         """What is carried over the lanes, as even as measured rates ask for."""
-        assert self._plan is not None
+        plan = self.plans.plan
+        assert plan is not None
         if time.monotonic() >= self._respread_at:
             self._respread_at = time.monotonic() + RESPREAD_INTERVAL_S
             self._rates = self.status.partition_rates()
@@ -439,31 +393,10 @@ class FlowRuntime:
         if share.why and share.why != self.status.failures.get(SHARING_LANES):
             log.warning("%s: %s", self.settings.flow, share.why)
         self.status.hold(SHARING_LANES, share.why)
-        lanes = spread(self._carried, share.lanes, before=self._plan.lanes, bytes_per_s=self._rates)
-        if lanes != self._plan.lanes or self._plan.version == 1:
-            await self._publish(lanes=lanes)
+        lanes = spread(self._carried, share.lanes, before=plan.lanes, bytes_per_s=self._rates)
+        if lanes != plan.lanes or plan.version == 1:
+            await self.plans.publish(lanes=lanes)
         self.status.expect(self.lane_count)
-
-    async def _publish(
-        self, *, lanes: tuple[tuple[Assignment, ...], ...] | None = None, stopping: bool = False
-    ) -> None:
-        """The next version of the plan: one at a time, since two jobs change it."""
-        async with self._publishing:
-            assert self._plan is not None
-            plan = replace(
-                self._plan,
-                version=self._plan.version + 1,
-                lanes=self._plan.lanes if lanes is None else lanes,
-                paused=self._paused,
-                stopping=stopping,
-            )
-            if self._query is not None and len(plan.lanes) != self.lane_count:
-                self._query.carry_with(len(plan.lanes))  # first: lanes of an epoch with another number end by the plan
-            wait_s = STOPPING_PLAN_S_MAX if stopping else PLAN_S_MAX
-            await self._plans.append([(PLAN_KEY, plan.to_json())], Deadline(wait_s))
-            self._plan = plan
-            self.status.follow_plan(([one.remote for one in lane] for lane in plan.lanes), plan.paused)
-            self.status.sources = {one.remote: one.source for lane in plan.lanes for one in lane}
 
     async def _watch_query(self) -> None:
         """A query that ends by itself is started again, with longer pauses each time until it has run well."""

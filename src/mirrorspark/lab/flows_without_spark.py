@@ -122,7 +122,7 @@ class FlowsWithoutSpark:
         life = self._set.life_of(flow)
         assert life is not None
         assert life._runtime is not None
-        self.call(life._runtime._plans.append([(PAUSE_KEY, format_pauses(frozenset(topics)))], Deadline(60.0)))
+        self.call(life._runtime.plans.topic.append([(PAUSE_KEY, format_pauses(frozenset(topics)))], Deadline(60.0)))
         wait_for(lambda: self.status(flow).paused == frozenset(topics), f"{flow} to be paused", START_DEADLINE_S)
 
     def status(self, flow: Flow) -> FlowStatus:

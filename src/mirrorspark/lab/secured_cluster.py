@@ -21,6 +21,7 @@ from mirrorspark.cluster.stores import own_key, trusted_certificates
 from mirrorspark.lab.certificates import STORE_PASSWORD, Authority, Identity
 from mirrorspark.lab.clients import REQUEST_TIMEOUT_S, admin
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers, started_together
+from mirrorspark.lab.tls_listener import tls_listener
 from mirrorspark.lab.token_server import TokenServer
 
 __all__ = ["MATRIX", "PASSWORD", "USER", "SecuredPair", "librdkafka_settings", "set_password"]
@@ -112,6 +113,14 @@ class SecuredPair:
         pem = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(self.folder / "ca.pem")}
         return {"security.protocol": "SSL", **pem}
 
+    def mirror_settings(self, listener: str, **clusters: ClusterOfBrokers) -> dict[str, str]:
+        """The same for a mirror's file, for clusters by their aliases. PEM texts lose their line breaks there."""
+        found = {}
+        for alias, cluster in clusters.items():
+            found[f"{alias}.bootstrap.servers"] = self.bootstrap(cluster, listener)
+            found |= {f"{alias}.{key}": " ".join(text.split()) for key, text in self.settings(listener).items()}
+        return found
+
     def scram(self, password: str) -> str:
         return f'{_MODULES}.scram.ScramLoginModule required username="{USER}" password="{password}";'
 
@@ -136,17 +145,8 @@ class SecuredPair:
         found = {**_RULES, "sasl.enabled.mechanisms": "SCRAM-SHA-512,OAUTHBEARER"}
         for listener in _LISTENERS:
             own = listener.lower() if listener in ("EXPIRED", "ELSEWHERE") else "broker"
-            prefix = f"listener.name.{listener.lower()}"
-            found |= {
-                f"{prefix}.ssl.keystore.location": str(self.folder / f"{own}.p12"),
-                f"{prefix}.ssl.keystore.type": "PKCS12",
-                f"{prefix}.ssl.keystore.password": STORE_PASSWORD,
-                f"{prefix}.ssl.key.password": STORE_PASSWORD,
-                f"{prefix}.ssl.truststore.location": str(self.folder / "trust.p12"),
-                f"{prefix}.ssl.truststore.type": "PKCS12",
-                f"{prefix}.ssl.truststore.password": STORE_PASSWORD,
-                f"{prefix}.ssl.client.auth": "required" if listener == "MTLS" else "none",
-            }
+            stores = (self.folder / f"{own}.p12", self.folder / "trust.p12")
+            found |= tls_listener(listener, *stores, asks_clients=listener == "MTLS")
         scram, oauth = "listener.name.scram.scram-sha-512", "listener.name.oauth.oauthbearer"
         return found | {
             "ssl.allow.dn.changes": "true",

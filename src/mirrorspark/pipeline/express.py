@@ -22,11 +22,12 @@ from mirrorspark.names import TopicPartition
 from mirrorspark.pipeline.bandwidth import FetchPace
 from mirrorspark.pipeline.hole_filling import HoleFilling
 from mirrorspark.pipeline.holes import align
+from mirrorspark.pipeline.leader_search import LeaderSearch
 from mirrorspark.pipeline.memory import LaneMemory
 from mirrorspark.pipeline.origin import OriginCheck
 from mirrorspark.pipeline.preparation import prepare
 from mirrorspark.pipeline.sleepers import Sleepers
-from mirrorspark.pipeline.source_refusals import RELOCATE_PAUSE_S, STREAM_PAUSE_S, SourceRefusals
+from mirrorspark.pipeline.source_refusals import STREAM_PAUSE_S, SourceRefusals
 from mirrorspark.pipeline.track import CarriedBatch, Track, TrackState
 from mirrorspark.pipeline.trouble import Trouble
 from mirrorspark.settings import FlowSettings
@@ -86,10 +87,9 @@ class Express:
         self._by_remote: dict[TopicPartition, Track] = {}
         self._sessions: dict[int, FetchSession] = {}
         self._streams: dict[int, asyncio.Task[None]] = {}
-        self._lost: set[Track] = set()
         self._refusals = SourceRefusals()
+        self._search = LeaderSearch(source, self._refusals, on_found=self._found, on_gone=self._gone)
         self._sleepers = Sleepers()
-        self._locator: asyncio.Task[None] | None = None
         self._news = asyncio.Event()
         self._fetch_until = float("inf")
         self.ended: BaseException | None = None
@@ -111,7 +111,7 @@ class Express:
         """Stop fetching for this track; what is in line still goes out."""
         for session in self._sessions.values():
             session.forget(track.source)
-        self._lost.discard(track)
+        self._search.give_up(track)
 
     def resume(self, track: Track) -> None:
         """Fetch again from the track's position."""
@@ -127,16 +127,15 @@ class Express:
 
     def stop_fetching_at(self, monotonic: float) -> None:
         """No fetch waits beyond this moment."""
-        self._fetch_until = monotonic
+        self._fetch_until = self._search.until = monotonic
 
     async def close(self) -> None:
         """Stop fetching. Fetches on their way are short by now (stop_fetching_at); their connections are kept."""
-        self._fetch_until = min(self._fetch_until, time.monotonic())
+        self.stop_fetching_at(min(self._fetch_until, time.monotonic()))
         self._news.set()
         self.pace.end()
-        streams = [*self._streams.values(), *([self._locator] if self._locator else [])]
-        if self._locator:
-            self._locator.cancel()
+        search = self._search.close()
+        streams = [*self._streams.values(), *([search] if search else [])]
         if streams:
             await asyncio.wait(streams, timeout=self._settings.limits.fetch_wait_ms_max / 1000 + 1.0)
         for task in streams:
@@ -147,7 +146,7 @@ class Express:
     def _route(self, track: Track) -> None:
         leader = self._source.leader(track.source)
         if leader is None:
-            self._locate(track)
+            self._search.begin(track)
             return
         session = self._sessions.get(leader.node)
         if session is None:
@@ -378,7 +377,7 @@ class Express:
             ErrorCode.UNKNOWN_LEADER_EPOCH,
         )
         if moved or (is_retriable(code) and not is_stale_metadata(code) and code != ErrorCode.CORRUPT_MESSAGE):
-            self._locate(track)
+            self._search.begin(track)
             return
         trouble = Trouble("source", code, log_start=part.log_start_offset, diverging_end=part.diverging_end)
         self._on_trouble(track, trouble)
@@ -403,38 +402,15 @@ class Express:
             track = self._tracks.get(at)
             session.forget(at)
             if track is not None and track.state is TrackState.CARRYING:
-                self._locate(track)
+                self._search.begin(track)
         await asyncio.sleep(self._refusals.pause_after(error, STREAM_PAUSE_S))
 
-    def _locate(self, track: Track) -> None:
-        self._lost.add(track)
-        track.why = self._refusals.text or "looking for its leader on the source"
-        if self._locator is None or self._locator.done():
-            self._locator = asyncio.ensure_future(self._locate_lost())
+    def _found(self, track: Track) -> None:
+        if track.state is TrackState.CARRYING and not track.asleep:
+            self._route(track)
 
-    async def _locate_lost(self) -> None:
-        pause_s = RELOCATE_PAUSE_S
-        while self._lost and time.monotonic() < self._fetch_until:
-            await asyncio.sleep(pause_s)
-            pause_s = RELOCATE_PAUSE_S
-            topics = sorted({track.source.topic for track in self._lost})
-            try:
-                await self._source.refresh(topics)
-            except ClusterError as error:
-                pause_s = self._refusals.pause_after(error, RELOCATE_PAUSE_S)
-                for track in self._lost:
-                    track.why = self._refusals.text or f"the source does not answer: {error}"
-                continue
-            for track in list(self._lost):
-                if self._source.leader(track.source) is not None:
-                    self._lost.discard(track)
-                    track.why = self._refusals.text
-                    if track.state is TrackState.CARRYING and not track.asleep:
-                        self._route(track)
-                elif track.source.topic not in self._source.topics:
-                    self._lost.discard(track)
-                    trouble = Trouble("source", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-                    self._on_trouble(track, trouble)
+    def _gone(self, track: Track) -> None:
+        self._on_trouble(track, Trouble("source", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
 
     # -- appended ---------------------------------------------------------------------------------------------------
 

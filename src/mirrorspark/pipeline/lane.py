@@ -18,6 +18,7 @@ from mirrorspark.cluster.batch_appender import STALL_S_MAX
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.group_positions import GroupPositions
+from mirrorspark.cluster.lost_brokers import hang_up_on_lost_brokers
 from mirrorspark.cluster.writer import Writer
 from mirrorspark.errors import ClusterError, Fenced
 from mirrorspark.events import Event, EventKind
@@ -30,6 +31,7 @@ from mirrorspark.pipeline.dead_letters import DeadLetters
 from mirrorspark.pipeline.entitlement import Entitlement
 from mirrorspark.pipeline.express import Express
 from mirrorspark.pipeline.identical_lane import IdenticalLane
+from mirrorspark.pipeline.lane_clock import LaneClock
 from mirrorspark.pipeline.new_target_topic import drain
 from mirrorspark.pipeline.origin import OriginCheck
 from mirrorspark.pipeline.ownership import Ownership
@@ -37,7 +39,7 @@ from mirrorspark.pipeline.plan_following import PlanFollowing
 from mirrorspark.pipeline.position_commits import PositionCommits
 from mirrorspark.pipeline.receipt import Receipt
 from mirrorspark.pipeline.recovery import Recovery, transactional_id
-from mirrorspark.pipeline.track import LEDGER_PAGES_PENDING_MAX, Track, TrackState
+from mirrorspark.pipeline.track import Track, TrackState
 from mirrorspark.pipeline.transaction import Transactions
 from mirrorspark.pipeline.troubles import Troubles
 from mirrorspark.pipeline.writers import WriterRegistry
@@ -54,8 +56,6 @@ START_TIMEOUT_S = 60.0
 DRAIN_TIMEOUT_S = 20.0
 BRIDGE_EPOCH = 0
 """Of lanes that carry while Spark starts, and give way to its lanes (``bridge``). Spark's epochs begin at 1."""
-COMPANY_TIMEOUT_S = 2.0
-"""For asking where the target's logs end; the clock has more to do."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +162,19 @@ class LaneRun:
             superseded=self._supersede,
             guard=self._guard,
         )
+        self._clock = LaneClock(
+            spec.lane,
+            settings,
+            target,
+            self._express,
+            books=self._books,
+            commits=self._commits,
+            ownership=self._ownership,
+            tracks=self._tracks,
+            has_company=self._origin is not None,
+            end=self._end,
+            tell_state=self._tell_state,
+        )
         self._ends_at = time.monotonic() + spec.epoch_s
         self._superseded = ""
         self._state = "starting"
@@ -216,13 +229,19 @@ class LaneRun:
             asyncio.ensure_future(self._guard(work))
             for work in (
                 self._plans.follow(self._take_up),
-                self._clock(),
+                self._clock.run(),
                 self._stay_awake(),
                 self._ownership.notice_successor(self._tracks, self._end),
-                *([self._transactions.run(), self._commit_between(self._transactions)] if self._transactions else []),
+                *(hang_up_on_lost_brokers(client, self._end) for client in (self._source, self._target)),
+                *self._work_in_transactions(),
                 *([self._identical.holes.run()] if self._identical else []),
             )
         ]
+
+    def _work_in_transactions(self) -> list[Awaitable[None]]:
+        if self._transactions is None:
+            return []
+        return [self._transactions.run(), self._clock.commit_between(self._transactions, self._transaction_turn)]
 
     def _writer(self) -> Writer:
         assert self._recovery.writer is not None
@@ -347,43 +366,7 @@ class LaneRun:
         assert self._plan is not None
         self._obey_pause(track, self._plan.is_paused(track.remote.topic))
 
-    # -- the clock --------------------------------------------------------------------------------------------------
-
-    async def _clock(self) -> None:
-        """Every so often: positions, books, report, waiting partitions."""
-        limits = self._limits
-        next_commit = next_books = next_report = 0.0
-        while not self._end.is_set():
-            now = time.monotonic()
-            try:
-                if now >= next_report or self._books.has_events:
-                    # Events first: what a position moves past must have been told before.
-                    next_report = now + limits.report_interval_ms / 1000
-                    await self._report_state()
-                many = self._express.uncommitted_bytes > 0 and any(
-                    track.ledger.pages_pending > LEDGER_PAGES_PENDING_MAX for track in self._tracks.values()
-                )
-                if now >= next_commit or many or self._express.uncommitted_bytes >= limits.position_commit_bytes_max:
-                    next_commit = now + limits.position_commit_interval_ms / 1000
-                    if self._transactions is None:
-                        await self._commits.commit()
-                    self._ownership.retry(self._tracks.values(), self._express)
-                    self._express.appender.drop_frozen()
-                if now >= next_books:
-                    next_books = now + limits.progress_interval_ms / 1000
-                    if self._transactions is None:
-                        await self._books.write_progress(self._tracks.values())
-                    if self._origin is not None:
-                        await step_past_company(self._target, self._tracks.values(), Deadline(COMPANY_TIMEOUT_S))
-            except ClusterError as error:
-                if not error.retriable:
-                    raise
-                log.warning("%s: writing the books: %s; trying again", self._spec, error)
-            try:
-                async with asyncio.timeout(0.1):
-                    await self._end.wait()
-            except TimeoutError:
-                pass
+    # -- alive, and telling of it -----------------------------------------------------------------------------------
 
     async def _stay_awake(self) -> None:
         """A process that was frozen for too long may have been superseded without a trace: it must not send again."""
@@ -399,7 +382,7 @@ class LaneRun:
             appender.awake_at = now
             await asyncio.sleep(0.5)
 
-    async def _report_state(self) -> None:
+    async def _tell_state(self) -> None:
         if self._transactions is None:  # what is on the target is news, committed or not yet
             self._books.touch(track for track in self._tracks.values() if track.uncommitted)
         await self._books.report(
@@ -418,15 +401,6 @@ class LaneRun:
         text = f"somebody else appends to {track.remote}: our batch came to {base_offset} instead of {track.downstream_end}"
         at = track.remote
         self._report(Event(EventKind.FOREIGN_RECORDS, text, *at, track.downstream_end, base_offset - 1))
-
-    async def _commit_between(self, transactions: Transactions) -> None:
-        """What was passed over (markers, what a mirror wrote) is in no transaction: committed between two of them."""
-        while not self._end.is_set():
-            await asyncio.sleep(self._limits.position_commit_interval_ms / 1000)
-            async with self._transaction_turn:
-                if transactions.failed:
-                    return
-                await self._commits.commit_or_warn()
 
     def _report(self, event: Event) -> None:
         log.warning("%s: %s", self._settings.flow, event)
@@ -468,7 +442,7 @@ class LaneRun:
         await self._release(list(self._tracks.values()))
         self._state = "ended"
         self._books.touch(self._tracks.values())
-        await self._report_state()
+        await self._tell_state()
         await self._abandon()
         failure = self._troubles.failure
         if failure is not None:
@@ -487,7 +461,7 @@ class LaneRun:
         self._books.close()
         if self._books.has_events:
             try:
-                await self._report_state()
+                await self._tell_state()
             except ClusterError as error:
                 log.warning("%s: events could not be written: %s", self._spec, error)
 

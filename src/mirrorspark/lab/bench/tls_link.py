@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mirrorspark.lab.certificates import STORE_PASSWORD, Authority
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
+from mirrorspark.lab.tls_listener import tls_listener
 
 __all__ = ["TlsLink"]
 
@@ -29,14 +30,7 @@ class TlsLink:
         return {_LISTENER: "SSL"}
 
     def broker_settings(self) -> dict[str, str]:
-        prefix = f"listener.name.{_LISTENER.lower()}.ssl"
-        return {
-            f"{prefix}.keystore.location": str(self._own),
-            f"{prefix}.keystore.type": "PKCS12",
-            f"{prefix}.keystore.password": STORE_PASSWORD,
-            f"{prefix}.key.password": STORE_PASSWORD,
-            f"{prefix}.client.auth": "none",
-        }
+        return tls_listener(_LISTENER, self._own, self._trust)
 
     def properties(self, alias: str, cluster: ClusterOfBrokers) -> dict[str, str]:
         """A cluster's part of a mirror's file."""

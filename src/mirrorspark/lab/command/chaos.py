@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -14,12 +15,22 @@ from mirrorspark.lab.chaos import BROKER_SETTINGS, ChaosResult, run_broker_chaos
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers, started_together
 from mirrorspark.lab.kills import KINDS
 from mirrorspark.lab.proxied_cluster import ProxiedCluster
+from mirrorspark.lab.secured_cluster import SecuredPair
 
 __all__ = ["chaos"]
 
 TOPIC = "chaos"
 BROKERS_MIN = 3
 RATE, RATE_OF_SEVERAL = 400.0, 100.0
+PLAINTEXT = "PLAINTEXT"
+SECURED = {
+    "plaintext": PLAINTEXT,
+    "ssl": "SSL",
+    "mtls": "MTLS",
+    "sasl_ssl_scram": "SCRAM",
+    "sasl_ssl_oauth": "OAUTH",
+}
+"""Names of ``--security``, and the lab's listeners that they mean."""
 
 
 def chaos(
@@ -30,6 +41,9 @@ def chaos(
     rate: Annotated[float | None, typer.Option(help="Records a second into the source; else 400, or 100.")] = None,
     transactions: Annotated[bool, typer.Option(help="Run with exactly.once.source.support=enabled.")] = False,
     kinds: Annotated[str, typer.Option(help="Comma list of what may happen; else everything.")] = "",
+    security: Annotated[
+        str, typer.Option(help=f"How the mirror is connected to lone brokers: {', '.join(SECURED)}.")
+    ] = "plaintext",
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the verdicts and stalls there.")] = None,
 ) -> None:
     """Kill processes at random moments under load, or do to brokers what happens to brokers; nothing may be lost or doubled.
@@ -46,6 +60,8 @@ def chaos(
         raise typer.BadParameter(f"--brokers: {brokers} is neither 1 nor {BROKERS_MIN} or more")
     if json_file is not None and not json_file.absolute().parent.is_dir():
         raise typer.BadParameter(f"--json: there is no folder {json_file.absolute().parent}")
+    if security not in SECURED or (brokers != 1 and security != "plaintext"):
+        raise typer.BadParameter(f"--security: {security} is not one of {', '.join(SECURED)}, with --brokers 1")
     known = KINDS if brokers == 1 else NAMES
     chosen = tuple(kind.strip() for kind in kinds.split(",")) if kinds else known
     unknown = [kind for kind in chosen if kind not in known]
@@ -53,7 +69,7 @@ def chaos(
         raise typer.BadParameter(f"--kinds: {unknown[0]} is not one of {', '.join(known)}")
     try:
         if brokers == 1:
-            result = _of_processes(seed, kills, rate or RATE, transactions, chosen)
+            result = _of_processes(seed, kills, rate or RATE, transactions, chosen, SECURED[security])
         else:
             result = _of_brokers(brokers, seed, faults, rate or RATE_OF_SEVERAL, transactions, chosen)
     except MirrorError as error:
@@ -67,12 +83,18 @@ def chaos(
     raise typer.Exit(0 if result.is_clean else 1)
 
 
-def _of_processes(seed: int, kills: int, rate: float, transactions: bool, kinds: tuple[str, ...]) -> ChaosResult:
-    east, west = ClusterOfBrokers("east"), ClusterOfBrokers("west")
-    with started_together(east, west):
-        return run_chaos(
-            east, west, seed=seed, kills=kills, topic=TOPIC, rate=rate, transactions=transactions, kinds=kinds, tell=_tell
-        )  # fmt: skip
+def _of_processes(
+    seed: int, kills: int, rate: float, transactions: bool, kinds: tuple[str, ...], listener: str
+) -> ChaosResult:
+    with tempfile.TemporaryDirectory(prefix="mirrorspark-secured-") as folder:
+        pair = SecuredPair(Path(folder), name="chaos") if listener != PLAINTEXT else None
+        sides = (pair.source, pair.target) if pair else (ClusterOfBrokers("east"), ClusterOfBrokers("west"))
+        extra = pair.mirror_settings(listener, east=pair.source, west=pair.target) if pair else {}
+        with pair or started_together(*sides):
+            return run_chaos(
+                *sides, seed=seed, kills=kills, topic=TOPIC, rate=rate, transactions=transactions, kinds=kinds,
+                extra=extra, tell=_tell,
+            )  # fmt: skip
 
 
 def _of_brokers(
