@@ -14,8 +14,12 @@ SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
 
 
-def _login(mechanism: str, jaas: str) -> SaslLogin:
-    return SaslLogin({"sasl.mechanism": mechanism, "sasl.jaas.config": jaas}, "SASL_SSL", lambda name: name)
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+
+
+def _login(mechanism: str, jaas: str, protocol: str = "SASL_SSL", alias: str = "east") -> SaslLogin:
+    properties = {"sasl.mechanism": mechanism, "sasl.jaas.config": jaas}
+    return SaslLogin(properties, protocol, lambda name: f"{alias}.{name}")
 
 
 @pytest.mark.parametrize(
@@ -56,3 +60,14 @@ def test_a_token_that_is_refused_says_why() -> None:
     accepted = asyncio.run(login.begin("host"))
     accepted.receive(b"")
     assert accepted.is_done()
+
+
+def test_a_password_that_goes_unencrypted_is_told_once_for_each_cluster(caplog: pytest.LogCaptureFixture) -> None:
+    jaas = f'{PLAIN} username="a" password="{SECRET}";'
+    _login("PLAIN", jaas, "SASL_SSL", "safe")
+    for alias in ("clear", "clear", "other"):
+        mechanism = asyncio.run(_login("PLAIN", jaas, "SASL_PLAINTEXT", alias).begin("host"))
+        assert mechanism.auth_bytes()
+    told = [record.getMessage() for record in caplog.records]
+    assert [text.split("=")[0] for text in told] == ["clear.sasl.mechanism", "other.sasl.mechanism"]
+    assert SECRET not in "".join(told)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import json
+import logging
 import os
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -23,10 +24,15 @@ from mirrorspark.errors import SettingsError
 __all__ = ["MECHANISMS", "Mechanism", "SaslLogin"]
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")
+log = logging.getLogger("mirrorspark.sasl")
+
 _JAAS = "sasl.jaas.config"
 _SERVICE = "sasl.kerberos.service.name"
 KEYTAB_VARIABLE = "KRB5_CLIENT_KTNAME"
 """Where Kerberos' own library looks for a client's keytab."""
+_told_in_clear: set[str] = set()
+# kafka-python says so at every login; ``_tell_in_clear`` does once.
+logging.getLogger("kafka.net.sasl.plain").setLevel(logging.ERROR)
 
 
 class Mechanism(Protocol):
@@ -54,6 +60,8 @@ class SaslLogin:
             self._arguments = _kerberos(properties, login)
         else:
             self._arguments = self._password(login)
+        if self.mechanism == "PLAIN" and protocol == "SASL_PLAINTEXT":
+            _tell_in_clear(key("sasl.mechanism"))
 
     def _password(self, login: Login) -> dict[str, str]:
         for name in ("username", "password"):
@@ -103,6 +111,16 @@ class _OAuthBearer:
 
     def is_done(self) -> bool:
         return self._is_done
+
+
+def _tell_in_clear(key: str) -> None:
+    if key not in _told_in_clear:
+        _told_in_clear.add(key)
+        log.warning(
+            "%s=PLAIN with security.protocol=SASL_PLAINTEXT: the password goes over the network for everybody on the way "
+            "to read; use SASL_SSL, or SCRAM-SHA-512",
+            key,
+        )
 
 
 def _wrong(key: str, why: str) -> SettingsError:
