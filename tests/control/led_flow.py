@@ -28,13 +28,14 @@ class NoQuery:
         self.active = True
         self.failure: str | None = None
         self.starts = 0
+        self.sizes: list[tuple[int, int]] = []
 
     def start(self) -> None:
         self.starts += 1
         self.active = True
 
-    def carry_with(self, lanes: int) -> None:
-        return None
+    def carry_with(self, lanes: int, resized: int) -> None:
+        self.sizes.append((lanes, resized))
 
     def begin_no_epoch(self) -> None:
         return None

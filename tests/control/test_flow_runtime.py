@@ -137,6 +137,25 @@ def test_a_refused_topic_is_told_once_and_not_again_after_it_was_acknowledged(
     assert status.events == {}
 
 
+def test_every_change_of_the_number_of_lanes_is_told_apart_from_the_one_before(
+    led_flow: MakeFlow, topic_name: str
+) -> None:
+    """To one lane and back: an epoch that was begun with two must end, though the plan has two again."""
+    flow = led_flow(topic_name)
+    plans = flow.runtime.plans
+    before = plans.size
+    assert flow.query.sizes[-1] == before
+    for lanes in (before[0] + 1, before[0]):
+        flow.call(plans.publish(lanes=((),) * lanes))
+        assert plans.size[0] == lanes
+    first, second = flow.query.sizes[-2:]
+    assert [first[0], second[0]] == [before[0] + 1, before[0]]
+    assert before[1] < first[1] < second[1]
+    assert second == plans.size
+    flow.call(plans.publish())
+    assert plans.size == second
+
+
 def test_a_second_driver_takes_over(led_flow: MakeFlow, topic_name: str) -> None:
     first = led_flow(topic_name)
     second = LedFlow(first.file)

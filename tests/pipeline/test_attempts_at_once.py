@@ -70,10 +70,12 @@ class Held:
         setattr(of, call, held)
 
 
-async def _publish(target: ClusterClient, partition: Partition, who: tuple[int, int, int], version: int) -> None:
+async def _publish(
+    target: ClusterClient, partition: Partition, who: tuple[int, int, int], version: int, resized: int = 0
+) -> None:
     generation, lane, _ = who
     lanes = tuple((partition.assignment,) if number == lane else () for number in range(2))
-    plan = Plan(Owner(generation, f"driver {generation}", "here", os.getpid()), version, lanes=lanes)
+    plan = Plan(Owner(generation, f"driver {generation}", "here", os.getpid()), version, lanes=lanes, resized=resized)
     await KeyedTopic(target, plan_topic(partition.flow.books)).append(
         [(PLAN_KEY, plan.to_json())], Deadline(PATIENCE_S)
     )
@@ -235,3 +237,36 @@ def test_a_lane_of_the_bridge_does_not_shut_out_the_one_of_spark_that_has_just_s
 
     in_loop(main())
     assert partition.carried() == [b"one", b"two", b"three"]
+
+
+def test_a_lane_of_an_epoch_from_before_the_number_of_lanes_changed_ends(
+    source_cluster: ClusterOfBrokers,
+    target_cluster: ClusterOfBrokers,
+    connect: Callable[..., ClusterClient],
+    in_loop: Callable[..., Any],
+    topic_name: str,
+) -> None:
+    """Also when the plan has as many again: others of its epoch ended meanwhile, and only a new one brings them back."""
+    partition = Partition(source_cluster, target_cluster, topic_name)
+    clients = connect(source_cluster), connect(target_cluster)
+
+    async def attempt(resized: int) -> LaneRun:
+        run = LaneRun(LaneSpec(partition.settings, 0, 1, 1, PATIENCE_S, resized), *clients)
+        await run.start()
+        return run
+
+    async def main() -> None:
+        await ensure_internal_topics(clients[1], partition.settings)
+        await _publish(clients[1], partition, (1, 0, 1), 3, resized=3)
+        late = await attempt(resized=2)
+        while await late.next_receipts() is not None:
+            pass
+        assert partition.carried() == []
+        run = await attempt(resized=3)
+        await partition.wait_carried(2)
+        await _publish(clients[1], partition, (1, 0, 1), 4, resized=4)
+        while await run.next_receipts() is not None:
+            pass
+
+    in_loop(main())
+    assert partition.carried() == [b"one", b"two"]

@@ -233,7 +233,8 @@ def plans(draw: st.DrawFn) -> Plan:
     ]
     lanes = spread(wanted, draw(st.integers(1, 4)))
     paused = draw(st.frozensets(texts | st.just("*"), max_size=3))
-    return Plan(draw(owners), draw(st.integers(0, 2**40)), draw(st.booleans()), lanes, paused)
+    version = draw(st.integers(0, 2**40))
+    return Plan(draw(owners), version, draw(st.booleans()), lanes, paused, draw(st.integers(0, version)))
 
 
 @brief

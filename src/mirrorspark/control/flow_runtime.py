@@ -75,7 +75,7 @@ class Query(Protocol):
     """What the runtime needs of a Spark query."""
 
     def start(self) -> None: ...
-    def carry_with(self, lanes: int) -> None: ...
+    def carry_with(self, lanes: int, resized: int) -> None: ...
     def begin_no_epoch(self) -> None: ...
     def stop(self) -> None: ...
     @property
@@ -217,16 +217,16 @@ class FlowRuntime:
     def start_query(self) -> None:
         """Blocking: begin the epochs."""
         query = self._make_query(self.settings, self.generation)
-        query.carry_with(self.lane_count)
+        query.carry_with(*self.plans.size)
         query.start()
         self._query = query  # from here on it is watched, and told of another number of lanes
-        query.carry_with(self.lane_count)
+        query.carry_with(*self.plans.size)
         self.is_bridged = False
         self.status.run()
 
-    def _carry_with(self, lanes: int) -> None:
+    def _carry_with(self, lanes: int, resized: int) -> None:
         if self._query is not None:
-            self._query.carry_with(lanes)
+            self._query.carry_with(lanes, resized)
 
     # -- run --------------------------------------------------------------------------------------------------------
 

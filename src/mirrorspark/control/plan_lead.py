@@ -49,8 +49,8 @@ class PlanLead:
         """The last one that was published before ours."""
         self.paused: frozenset[str] = frozenset()
         """What a person wants; in the plan with its next version."""
-        self.on_lanes: Callable[[int], None] = lambda lanes: None
-        """Told of another number of lanes before the plan that has it goes out."""
+        self.on_lanes: Callable[[int, int], None] = lambda lanes, resized: None
+        """Told of another ``size`` before the plan that has it goes out."""
         self._publishing = asyncio.Lock()
 
     @property
@@ -61,6 +61,11 @@ class PlanLead:
     @property
     def lane_count(self) -> int:
         return len(self.plan.lanes) if self.plan is not None else 0
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """The number of lanes, and the version of the plan that changed it last."""
+        return self.lane_count, self.plan.resized if self.plan is not None else 0
 
     async def read(self, deadline: Deadline) -> dict[bytes, bytes | None]:
         """What the topic holds, by key; the plan before ours and the pauses are kept here."""
@@ -129,7 +134,8 @@ class PlanLead:
                 stopping=stopping,
             )
             if len(plan.lanes) != self.lane_count:
-                self.on_lanes(len(plan.lanes))  # first: lanes of an epoch with another number end by the plan
+                plan = replace(plan, resized=plan.version)
+                self.on_lanes(len(plan.lanes), plan.resized)  # first: an epoch with another number ends by the plan
             wait_s = PUBLISH_STOPPING_S_MAX if stopping else PUBLISH_S_MAX
             await self.topic.append([(PLAN_KEY, plan.to_json())], Deadline(wait_s))
             self.plan = plan

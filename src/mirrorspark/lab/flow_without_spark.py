@@ -70,12 +70,12 @@ def _run_lane(
         if stop_mark.exists():
             return
         number = _lanes_mark(stop_mark)
-        lanes = int(number.read_text()) if number.exists() else 0
+        lanes, resized = map(int, number.read_text().split()) if number.exists() else (0, None)
         if lanes and lane >= lanes:
             time.sleep(NO_LANE_PAUSE_S)
             continue
         try:
-            for _ in carry(LaneSpec(settings, lane, generation, epoch, settings.epoch_s, lanes)):
+            for _ in carry(LaneSpec(settings, lane, generation, epoch, settings.epoch_s, resized)):
                 pass
         except BaseException:
             logging.exception("lane %d ended", lane)
@@ -83,7 +83,7 @@ def _run_lane(
 
 
 def _lanes_mark(stop_mark: Path) -> Path:
-    """A file beside it that says how many lanes the next epoch has."""
+    """A file beside it that says how many lanes the next epoch has, and by which version of the plan."""
     return stop_mark.with_name(stop_mark.name.replace("stop", "lanes"))
 
 
@@ -109,11 +109,11 @@ class LaneProcesses:
             self._supervisors.append(thread)
             thread.start()
 
-    def carry_with(self, lanes: int) -> None:
+    def carry_with(self, lanes: int, resized: int) -> None:
         """There is a process for each lane that the flow may have; those beyond the number wait for their turn."""
         mark = _lanes_mark(self._stop_mark)
         made = mark.with_suffix(".new")
-        made.write_text(str(lanes))
+        made.write_text(f"{lanes} {resized}")
         made.replace(mark)
 
     def _supervise(self, lane: int) -> None:

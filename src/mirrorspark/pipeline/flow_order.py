@@ -23,6 +23,8 @@ class FlowOrder:
     generation: int
     lanes: int = 0
     """How many tasks an epoch has; 0: tasks.max."""
+    resized: int | None = None
+    """The version of the plan that says so."""
 
     def write(self, path: Path) -> None:
         """At once: whoever reads meanwhile has the one before."""

@@ -85,9 +85,9 @@ class FlowQuery:
             .start()
         )
 
-    def carry_with(self, lanes: int) -> None:
-        """So many tasks in each epoch from the next one on."""
-        self._order = replace(self._order, lanes=lanes)
+    def carry_with(self, lanes: int, resized: int) -> None:
+        """So many tasks in each epoch from the next one on, by this version of the plan."""
+        self._order = replace(self._order, lanes=lanes, resized=resized)
         if self._order_path.exists():
             self._order.write(self._order_path)
 

@@ -67,8 +67,8 @@ class LaneSpec:
     generation: int
     epoch: int
     epoch_s: float
-    lanes: int = 0
-    """How many the epoch has, if not 0; a plan for another number ends it."""
+    resized: int | None = None
+    """The version of the plan that gave the epoch its number of lanes: a later change ends it. None: it has no number."""
 
     def __repr__(self) -> str:
         return f"LaneSpec({self.settings.flow}, lane {self.lane}, epoch {self.epoch})"
@@ -275,7 +275,7 @@ class LaneRun:
 
     def _follow(self, plan: Plan) -> None:
         self._plan = plan
-        if plan.stopping or self._spec.lanes not in (0, len(plan.lanes)):
+        if plan.stopping or (self._spec.resized is not None and plan.resized > self._spec.resized):
             self._end.set()
             return
         wanted = {one.remote: one for one in plan.lane(self._spec.lane)}

@@ -57,10 +57,10 @@ class _MirrorReader(DataSourceStreamReader):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         order = FlowOrder.read(self._order)
-        settings, lanes = order.settings, order.lanes
+        settings = order.settings
         return [
-            LaneTask(LaneSpec(settings, lane, order.generation, end["epoch"], settings.epoch_s, lanes))
-            for lane in range(lanes or settings.tasks_max)
+            LaneTask(LaneSpec(settings, lane, order.generation, end["epoch"], settings.epoch_s, order.resized))
+            for lane in range(order.lanes or settings.tasks_max)
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

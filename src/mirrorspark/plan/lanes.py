@@ -58,6 +58,9 @@ class Plan:
     stopping: bool = False
     lanes: tuple[tuple[Assignment, ...], ...] = ()
     paused: frozenset[str] = field(default_factory=frozenset)  # remote topics, or "*" for the whole flow
+    resized: int = 0
+    """The version with which the number of lanes changed last: an epoch that was begun before it ends, also when the
+    number has changed back since."""
 
     def lane(self, index: int) -> tuple[Assignment, ...]:
         return self.lanes[index] if index < len(self.lanes) else ()
@@ -82,6 +85,7 @@ class Plan:
             "stopping": self.stopping,
             "paused": sorted(self.paused),
             "lanes": lanes,
+            **({"resized": self.resized} if self.resized else {}),
         }
         return json.dumps(text, separators=(",", ":")).encode()
 
@@ -94,7 +98,8 @@ class Plan:
         lanes = tuple(
             tuple(one for topic, entry in lane.items() for one in _assignments(topic, *entry)) for lane in text["lanes"]
         )
-        return cls(Owner(*text["owner"]), text["version"], text["stopping"], lanes, frozenset(text["paused"]))
+        owner, paused = Owner(*text["owner"]), frozenset(text["paused"])
+        return cls(owner, text["version"], text["stopping"], lanes, paused, text.get("resized", 0))
 
     @staticmethod
     def owner_in(raw: bytes) -> Owner:
