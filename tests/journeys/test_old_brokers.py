@@ -27,7 +27,13 @@ from mirrorspark.lab.clients import create_topic, topic_partitions, total_record
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
 from mirrorspark.lab.flow_without_spark import FlowWithoutSpark
 from mirrorspark.lab.kafka_version import KAFKA_2_8, KAFKA_3_9, LATEST, KafkaVersion
-from mirrorspark.lab.old_topics import COMPACTED, write_compacted, write_in_every_format, write_transactions
+from mirrorspark.lab.old_topics import (
+    COMPACTED,
+    inherit_logs,
+    write_compacted,
+    write_in_every_format,
+    write_transactions,
+)
 from mirrorspark.lab.plain_records import PlainRecord, alter_topic, read_records
 from mirrorspark.lab.raw_log import raw_batches
 from mirrorspark.lab.workload import TOPIC_SETTINGS, Workload
@@ -288,6 +294,35 @@ def test_compaction_and_transactions_between_3_9_and_the_latest(
     assert _is_subsequence(arrived, before)
     assert _is_subsequence(journey.shown(compacted), arrived)
     in_loop(_until_it_beats(journey, flow))
+    assert flow.events == []
+    flow.stop()
+
+
+@pytest.mark.slow
+def test_old_formats_that_a_3_9_cluster_inherited_arrive(
+    cluster_2_8: ClusterOfBrokers,
+    cluster_3_9: ClusterOfBrokers,
+    target_cluster: ClusterOfBrokers,
+    topic_name: str,
+    flow_settings: MakeSettings,
+    lanes_without_spark: Begin,
+) -> None:
+    """Logs in formats v0, v1 and v2 that 2.8 wrote, some compacted, on a broker that was upgraded since."""
+    old = cluster_2_8.bootstrap
+    grown, compacted = f"{topic_name}-grown", [f"{topic_name}-compacted-v{magic}" for magic in (0, 1)]
+    write_in_every_format(old, grown)
+    for magic, topic in enumerate(compacted):
+        write_compacted(old, topic, magic)
+    inherit_logs(cluster_3_9, cluster_2_8, [grown, *compacted])
+    formats = {
+        topic: {one.magic for one in raw_batches(cluster_3_9.bootstrap, topic)[0]} for topic in [grown, *compacted]
+    }
+    assert formats == {grown: {0, 1, 2}, compacted[0]: {0}, compacted[1]: {1}}
+    journey = _prepared(cluster_3_9, target_cluster, topic_name, flow_settings)
+    flow = lanes_without_spark(journey.settings)
+    for topic in (grown, *compacted):
+        journey.wait_last(flow, topic)
+        assert journey.arrived(topic) == journey.shown(topic)
     assert flow.events == []
     flow.stop()
 

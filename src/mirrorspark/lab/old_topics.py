@@ -1,11 +1,13 @@
 """Topics as clusters of another age left them: message formats v0 and v1, and what compaction made of them.
 
 Written to brokers of Kafka 2.8, the last that still write these formats (``KAFKA_2_8``), by ordinary producers: the broker
-turns what they send into the topic's format. Used by journeys; what arrives elsewhere is compared by ``plain_records``.
+turns what they send into the topic's format. ``inherit_logs`` gives the logs to a later broker, as upgrades do over years.
+Used by journeys; what arrives elsewhere is compared by ``plain_records``.
 """
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -14,13 +16,14 @@ from confluent_kafka import KafkaError
 
 from mirrorspark.errors import LabError
 from mirrorspark.lab.clients import create_topic, producer, wait_for
+from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
 from mirrorspark.lab.plain_records import alter_topic, one_batch
 from mirrorspark.lab.raw_log import raw_batches
 from mirrorspark.lab.records import CODECS
 from mirrorspark.wire.record_batch import Batch
 from mirrorspark.wire.reencoding import decode
 
-__all__ = ["FORMATS", "write_compacted", "write_in_every_format", "write_transactions"]
+__all__ = ["FORMATS", "inherit_logs", "write_compacted", "write_in_every_format", "write_transactions"]
 
 FORMATS = {0: "0.9.0", 1: "0.10.2", 2: "2.8"}
 """Magic number of a format, and the message.format.version that has a broker write it."""
@@ -92,6 +95,26 @@ def write_compacted(bootstrap: str, topic: str, magic: int) -> None:
 def _has_inner_holes(batch: Batch, topic: str) -> bool:
     offsets = [record.offset for record in decode(batch, topic, 0)]
     return bool(offsets) and offsets[-1] - offsets[0] + 1 > len(offsets)
+
+
+def inherit_logs(heir: ClusterOfBrokers, testator: ClusterOfBrokers, topics: Sequence[str]) -> None:
+    """Topics of one partition, as they are on the one cluster's only broker, become the other's, of the same names.
+
+    The heir's broker is stopped meanwhile; it makes its indexes anew from the logs when it starts.
+    """
+    for topic in topics:
+        create_topic(heir.bootstrap, topic, 1, settings={"retention.ms": "-1"})
+    (broker,), (other,) = heir.brokers, testator.brokers
+    broker.stop()
+    for topic in topics:
+        folder = broker.data / f"{topic}-0"
+        for file in folder.iterdir():
+            if file.name != "partition.metadata":  # who it is; all the rest is what it holds
+                file.unlink()
+        for log in (other.data / f"{topic}-0").glob("*.log"):
+            shutil.copy(log, folder)
+    (broker.data / ".kafka_cleanshutdown").unlink(missing_ok=True)
+    broker.start()
 
 
 def write_transactions(bootstrap: str, topic: str, transactional_id: str) -> list[bytes]:
