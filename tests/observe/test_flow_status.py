@@ -284,6 +284,18 @@ def test_a_late_report_of_the_lane_that_gave_a_partition_away_only_counts(status
     assert (status.records, dict(status.partitions)) == (20, {})
 
 
+def test_a_lane_beyond_the_number_is_there_only_until_it_has_let_everything_go(status: FlowStatus) -> None:
+    _all_report(status)
+    status.expect(1)
+    assert set(status.lanes) == {0}
+    status.fold(*_report(1, partitions=1, moved=[_moved(records=3)]))
+    assert set(status.lanes) == {0, 1}
+    for state in ("carrying", "ended"):
+        status.fold(*_report(1, partitions=0, state=state, moved=[_moved(records=5)]))
+        assert set(status.lanes) == {0}
+        assert status.records == 5
+
+
 def test_counters_begin_at_nought_in_each_attempt(status: FlowStatus) -> None:
     status.fold(*_report(0, moved=[_moved(records=10)]))
     status.fold(*_report(0, moved=[_moved(records=15)]))

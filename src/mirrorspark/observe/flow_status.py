@@ -236,20 +236,21 @@ class FlowStatus:
             return
         now = self.clock()
         index = report["lane"]
-        if index >= self.lanes_expected and report["state"] == "ended":
-            return  # the last word of a lane that the flow no longer has
-        self.lanes[index] = LaneStatus(
-            report["state"],
-            report["since_ms"],
-            report["at_ms"],
-            report["partitions"],
-            report["held_bytes"],
-            report["waiting"],
-            now if fresh else None,
-            report.get("skipped_by_origin", {}),
-            report.get("identical"),
-            LaneLimit.of_report(report.get("limit")),
-        )
+        if index >= self.lanes_expected and (report["state"] == "ended" or not report["partitions"]):
+            self.lanes.pop(index, None)  # one that the flow no longer has, and that has let everything go
+        else:
+            self.lanes[index] = LaneStatus(
+                report["state"],
+                report["since_ms"],
+                report["at_ms"],
+                report["partitions"],
+                report["held_bytes"],
+                report["waiting"],
+                now if fresh else None,
+                report.get("skipped_by_origin", {}),
+                report.get("identical"),
+                LaneLimit.of_report(report.get("limit")),
+            )
         totals = self.lane_totals.setdefault(index, LaneTotals())
         counts = report.get("counts", {}) | traffic_counts(report.get("traffic", {}))
         totals.take(report["since_ms"], report["at_ms"], report["state"], counts)
