@@ -146,7 +146,7 @@ async def _append(
     in_flight_max: int = 5,
 ) -> None:
     """RECORDS batches of one record, a request each; ``look`` is called all the while."""
-    link = await client.connection(1, "produce")
+    link = await client.connection(1, "produce-0")
     offsets: list[int] = []
 
     def appended(queue: AppendQueue, batch: Outgoing, offset: int) -> None:

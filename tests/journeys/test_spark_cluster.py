@@ -227,7 +227,8 @@ def test_with_fewer_slots_than_lanes_every_partition_is_carried_and_slots_that_c
 def test_an_executor_that_spark_gave_up_and_whose_lane_still_lives_does_no_harm(begin: Begin) -> None:
     """Its JVM stands still, its Python carries on: the task is started a second time beside it. So it would be by
     speculation, which is off whatever spark-defaults.conf says."""
-    hasty = {"spark.network.timeout": "15s", "spark.executor.heartbeatInterval": "2s"}
+    hasty = {"network.timeout": "15s", "network.timeoutInterval": "5s", "executor.heartbeatInterval": "2s"}
+    hasty = {f"spark.{key}": value for key, value in hasty.items()}
     with SparkCluster(workers=2, cores=2) as spark, begin(spark, spark.arguments + conf_arguments(hasty)) as flow:
         wait_for(lambda: all(worker.lane_workers for worker in spark.workers), "a lane on each worker", PATIENCE_S)
         flow.wait_flowing()
@@ -305,7 +306,7 @@ def test_a_lane_with_two_hot_partitions_gives_one_away_within_two_epochs(
 def _lanes_of(flow: Flow, topic: str) -> dict[int, int]:
     command = [sys.executable, "-m", "mirrorspark", "status", str(flow.mirror.file), "--json"]
     told = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
-    (one,) = json.loads(told.stdout)
+    (one,) = json.loads(told.stdout)["flows"]
     return {place["partition"]: place["lane"] for place in one["partitions"] if place["topic"] == topic}
 
 

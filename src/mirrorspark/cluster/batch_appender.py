@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Protocol
 
 from mirrorspark.cluster.broker_errors import ErrorCode, error_name, is_retriable
@@ -37,6 +37,9 @@ __all__ = ["AppendQueue", "BatchAppender", "Outgoing"]
 
 BATCHES_IN_FLIGHT_MAX = 5
 """For each partition: what a broker remembers of a producer, and so what may be sent again safely."""
+LINES_PER_BROKER = 2
+"""Connections to one broker: it takes the next request of a connection only when the last one is answered."""
+LARGE_BATCH_BYTES = 256 * 1024
 RELOCATE_PAUSE_S = 0.1
 MAYBE_APPENDED = (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 ANSWER_GRACE_S = 5.0
@@ -58,12 +61,25 @@ class Outgoing(Protocol):
 class AppendQueue:
     """One target partition's batches: ``waiting`` to be sent, ``in_flight`` sent and unanswered."""
 
-    __slots__ = ("admitted", "at", "blocked", "forgotten", "in_flight", "listed", "locating", "outstanding", "waiting")
+    __slots__ = (
+        "admitted",
+        "at",
+        "blocked",
+        "forgotten",
+        "in_flight",
+        "line",
+        "listed",
+        "locating",
+        "outstanding",
+        "waiting",
+    )
 
     def __init__(self, at: TopicPartition) -> None:
         self.at = at
         self.waiting: deque[Outgoing] = deque()
         self.in_flight: deque[Outgoing] = deque()
+        self.line: _Line | None = None
+        """Where it was sent last; another one only when everything that went there is answered, so that order is kept."""
         self.listed = False
         self.locating = False
         self.blocked = False  # refused by the target; somebody must decide
@@ -96,16 +112,16 @@ class AppendQueue:
 class _Request:
     """What went out together; the connection brings its answer here."""
 
-    __slots__ = ("batches", "link", "node", "on_answer", "on_failure", "sent_at", "version")
+    __slots__ = ("batches", "line", "link", "on_answer", "on_failure", "sent_at", "version")
 
     def __init__(
         self,
-        node: _Node,
+        line: _Line,
         link: Connection,
         on_answer: Callable[[_Request, PooledBuffer], None],
         on_failure: Callable[[_Request, str], None],
     ) -> None:
-        self.node = node
+        self.line = line
         self.link = link
         self.version = link.version(PRODUCE_API_KEY, PRODUCE_VERSION_MIN, PRODUCE_VERSION_MAX, "Produce")
         self.on_answer = on_answer
@@ -124,13 +140,14 @@ class _Request:
         self.link.loop.call_soon(self.on_failure, self, str(error))
 
 
-class _Node:
-    """One target broker: queues ready for it, and the requests that are out, oldest first."""
+class _Line:
+    """One connection to a target broker: queues ready for it, and the requests that are out, oldest first."""
 
-    __slots__ = ("connecting", "link", "node", "out", "ready", "wake")
+    __slots__ = ("connecting", "link", "node", "number", "out", "ready", "wake")
 
-    def __init__(self, node: int) -> None:
+    def __init__(self, node: int, number: int) -> None:
         self.node = node
+        self.number = number
         self.ready: deque[AppendQueue] = deque()
         self.out: deque[_Request] = deque()
         self.link: Connection | None = None
@@ -164,7 +181,7 @@ class BatchAppender:
         self._on_refused = on_refused
         self._on_doubt = on_doubt
         self._transactional_id = transactional_id
-        self._nodes: dict[int, _Node] = {}
+        self._lines: dict[int, list[_Line]] = {}  # by broker
         self._lost: set[AppendQueue] = set()
         self._locator: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -182,49 +199,61 @@ class BatchAppender:
         if leader is None:
             self._locate(queue, "no leader")
             return
-        node = self._nodes.get(leader.node)
-        if node is None:
-            node = self._nodes[leader.node] = _Node(leader.node)
+        line = queue.line
+        if line is None or line.node != leader.node or not queue.outstanding:
+            line = queue.line = self._line_for(queue.waiting[0], leader.node)
         queue.listed = True
-        node.ready.append(queue)
+        line.ready.append(queue)
+
+    def _line_for(self, batch: Outgoing, node: int) -> _Line:
+        """Small batches all go by the first one, where they share requests; for a large one, whichever is the freest."""
+        lines = self._lines.get(node)
+        if lines is None:
+            lines = self._lines[node] = [_Line(node, number) for number in range(LINES_PER_BROKER)]
+        if batch.size < LARGE_BATCH_BYTES:
+            return lines[0]
+        return min(lines, key=lambda line: len(line.out) + len(line.ready))
 
     def pump(self) -> None:
         """Send what may be sent now. Called after a round of offers."""
-        for node in self._nodes.values():
-            if node.ready:
-                self._pump(node)
+        for line in self._all_lines():
+            if line.ready:
+                self._pump(line)
+
+    def _all_lines(self) -> Iterator[_Line]:
+        return (line for lines in self._lines.values() for line in lines)
 
     def close(self) -> None:
         self._closed = True
         for task in [*self._tasks, *([self._locator] if self._locator else [])]:
             task.cancel()
-        for node in self._nodes.values():
-            if node.wake:
-                node.wake.cancel()
+        for line in self._all_lines():
+            if line.wake:
+                line.wake.cancel()
 
-    def _pump(self, node: _Node) -> None:
-        link = node.link
+    def _pump(self, line: _Line) -> None:
+        link = line.link
         if time.monotonic() - self.awake_at > STALL_S_MAX:
             return
         if link is None or link.closed is not None:
-            self._connect(node)
+            self._connect(line)
             return
         if link.throttled_until > (now := time.monotonic()):
-            if node.wake is None:
-                node.wake = asyncio.get_running_loop().call_later(link.throttled_until - now, self._wake, node)
+            if line.wake is None:
+                line.wake = asyncio.get_running_loop().call_later(link.throttled_until - now, self._wake, line)
             return
-        while node.ready and len(node.out) < self._requests_in_flight_max:
-            self._send(node, link)
+        while line.ready and len(line.out) < self._requests_in_flight_max:
+            self._send(line, link)
 
-    def _wake(self, node: _Node) -> None:
-        node.wake = None
-        self._pump(node)
+    def _wake(self, line: _Line) -> None:
+        line.wake = None
+        self._pump(line)
 
-    def _send(self, node: _Node, link: Connection) -> None:
-        request = _Request(node, link, self._answered, self._lost_answer)
+    def _send(self, line: _Line, link: Connection) -> None:
+        request = _Request(line, link, self._answered, self._lost_answer)
         topics: dict[str, list[tuple[int, memoryview]]] = {}
         size = 0
-        ready = node.ready
+        ready = line.ready
         for _ in range(len(ready)):
             queue = ready[0]
             if not queue.sendable():
@@ -253,20 +282,20 @@ class BatchAppender:
         if size == 0:
             return
         body = encode_produce(topics, timeout_ms=self._timeout_ms, transactional_id=self._transactional_id)
-        node.out.append(request)
+        line.out.append(request)
         link.send_raw_for(request, PRODUCE_API_KEY, request.version, False, body)
 
     def drop_frozen(self) -> None:
         """A frozen broker answers nothing: give up connections whose oldest request is too old. Called every second."""
         oldest_allowed = time.monotonic() - self._timeout_ms / 1000 - ANSWER_GRACE_S
-        for node in self._nodes.values():
-            if node.link is not None and node.out and node.out[0].sent_at < oldest_allowed:
-                node.link.close()
+        for line in self._all_lines():
+            if line.link is not None and line.out and line.out[0].sent_at < oldest_allowed:
+                line.link.close()
 
     def _is_over(self, request: _Request) -> bool:
         """The request is no longer out; whether there is anything to be done about it."""
-        if request.node.link is request.link:
-            request.node.out.remove(request)
+        if request.line.link is request.link:
+            request.line.out.remove(request)
         for queue, _ in request.batches.values():
             queue.outstanding -= 1
         return not self._closed
@@ -278,7 +307,7 @@ class BatchAppender:
                     self._unanswered(queue, why)
 
     def _answered(self, request: _Request, buffer: PooledBuffer) -> None:
-        node = request.node
+        line = request.line
         if not self._is_over(request):
             buffer.release()
             return
@@ -294,15 +323,15 @@ class BatchAppender:
             return
         finally:
             buffer.release()
-        if throttle_ms and node.link is not None:
-            node.link.throttled_until = time.monotonic() + throttle_ms / 1000
-        if node.out:
-            # Its time begins when the one before it is answered: on a slow line it may not have left before.
-            node.out[0].sent_at = time.monotonic()
+        if throttle_ms and line.link is not None:
+            line.link.throttled_until = time.monotonic() + throttle_ms / 1000
+        if line.out:
+            # Its time begins when the one before it is answered: where much is in line it may not have left before.
+            line.out[0].sent_at = time.monotonic()
         for queue, batch, result in settled:
             if batch.request is request:  # else put back since; its repeat will be answered
                 self._settle(queue, batch, result)
-        self._pump(node)
+        self.pump()
 
     def _settle(self, queue: AppendQueue, batch: Outgoing, result: Appended) -> None:
         code = result.error_code
@@ -335,25 +364,25 @@ class BatchAppender:
         else:
             self._locate(queue, why)
 
-    def _connect(self, node: _Node) -> None:
-        if node.connecting or self._closed:
+    def _connect(self, line: _Line) -> None:
+        if line.connecting or self._closed:
             return
-        node.connecting = True
-        self._spawn(self._open(node))
+        line.connecting = True
+        self._spawn(self._open(line))
 
-    async def _open(self, node: _Node) -> None:
+    async def _open(self, line: _Line) -> None:
         try:
-            node.link = await self._client.connection(node.node, "produce")
-            node.out.clear()
+            line.link = await self._client.connection(line.node, f"produce-{line.number}")
+            line.out.clear()
         except ClusterError as error:
-            stranded, node.ready = node.ready, deque()
+            stranded, line.ready = line.ready, deque()
             for queue in stranded:
                 queue.listed = False
                 self._locate(queue, str(error))
             return
         finally:
-            node.connecting = False
-        self._pump(node)
+            line.connecting = False
+        self._pump(line)
 
     def _locate(self, queue: AppendQueue, why: str) -> None:
         """Look the leader up anew, then offer again; waits as long as it takes, with ``troubles`` telling."""

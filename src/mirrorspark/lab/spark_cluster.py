@@ -43,7 +43,7 @@ DAEMON_FLAGS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k"
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 LANE_PACKAGES = (
     *("crc32c", "cramjam", "kafka-python", "numpy", "pyarrow", "uvloop", "cryptography", "cffi", "pycparser"),
-    *("pandas", "python-dateutil", "pytz", "six", "tzdata"),
+    *("pandas", "python-dateutil", "pytz", "tzdata"),
 )
 """What lanes need beside PySpark, which Spark's workers have, and our own code, which comes by another way."""
 
