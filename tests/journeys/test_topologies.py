@@ -25,7 +25,7 @@ from confluent_kafka.admin import (
 )
 
 from mirrorspark.config.load import Deployment, load_deployment
-from mirrorspark.control import flow_life, flow_runtime
+from mirrorspark.control import flow_life, plan_lead
 from mirrorspark.control.flow_runtime import Query
 from mirrorspark.control.flow_set import FlowSet
 from mirrorspark.control.reload import Reload, all_pairs
@@ -305,7 +305,7 @@ def test_flows_side_by_side_fail_and_change_alone(
     assert len(flows.lanes.of_flow[bc].pids) == 2
 
     # A target that goes away later: its flow says so, the others go on. In the end every copy is whole.
-    monkeypatch.setattr(flow_runtime, "STOPPING_PLAN_S_MAX", 1.0)  # for the end of this test
+    monkeypatch.setattr(plan_lead, "PUBLISH_STOPPING_S_MAX", 1.0)  # for the end of this test
     guarded.broker(1).kill()
     wait_for(lambda: flows.status(ag).verdict not in ("running", "idle"), "a->g to notice", DEADLINE_S)
     carried = flows.status(ab).records
