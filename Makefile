@@ -5,8 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SEED ?= 1
-# Tests mostly wait for brokers: three workers, each with clusters of its own, use two cores well.
-WORKERS ?= 3
+# Tests mostly wait for brokers: two workers, each with clusters of its own, use two cores well.
+WORKERS ?= 2
 
 .PHONY: help install demo test lint format bench chaos docs ci lock clean
 

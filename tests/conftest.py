@@ -45,7 +45,7 @@ LONGEST_FIRST = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes minutes comes first, so that no worker waits for another's last file (``make test`` has three)."""
+    """What takes minutes comes first, so that no worker waits for another's last file (``make test`` has two)."""
 
     def turn(item: pytest.Item) -> int:
         return next((turn for turn, name in enumerate(LONGEST_FIRST) if f"tests/{name}" in item.nodeid), 99)
