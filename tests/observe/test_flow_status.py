@@ -305,6 +305,14 @@ def test_counters_begin_at_nought_in_each_attempt(status: FlowStatus) -> None:
     assert status.lag_records == 10
 
 
+def test_the_late_last_word_of_a_replaced_attempt_counts_only_what_is_new_in_it(status: FlowStatus) -> None:
+    status.fold(*_report(0, since_ms=1, moved=[_moved(records=10)]))
+    status.fold(*_report(0, since_ms=9, moved=[_moved(records=5)]))
+    status.fold(*_report(0, since_ms=1, moved=[_moved(records=12)]))
+    status.fold(*_report(0, since_ms=9, moved=[_moved(records=6)]))
+    assert status.records == 18
+
+
 def test_a_partition_off_the_plan_has_no_lag(status: FlowStatus) -> None:
     status.fold(*_report(0, moved=[_moved(high=100)]))
     assert status.lag_records == 90

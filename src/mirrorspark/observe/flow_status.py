@@ -35,6 +35,8 @@ __all__ = [
 ]
 
 RATE_WINDOW_S = 5.0
+ATTEMPTS_REMEMBERED = 4
+"""Of a lane's, for each partition: what they have counted."""
 LANE_SILENT_S = 15.0
 """A lane that has not reported for so long is shown as silent, never as running."""
 LANE_START_S = 60.0
@@ -142,7 +144,7 @@ class FlowStatus:
     _rates: deque[tuple[float, int, int]] = field(default_factory=lambda: deque(maxlen=256))
     _bytes_before: dict[TopicPartition, tuple[float, int]] = field(default_factory=dict)
     _owners: dict[TopicPartition, int] = field(default_factory=dict)
-    _counted: dict[tuple[int, TopicPartition], tuple[int, tuple[int, ...]]] = field(default_factory=dict)
+    _counted: dict[tuple[int, TopicPartition], dict[int, tuple[int, ...]]] = field(default_factory=dict)
     """By lane and partition: the attempt's beginning, and what its reports counted so far."""
 
     # -- what the one who leads says --------------------------------------------------------------------------------
@@ -276,11 +278,14 @@ class FlowStatus:
 
     def _count(self, lane: int, at: TopicPartition, since_ms: int, counts: tuple[int, ...]) -> bool:
         """Add what is new in a lane's counters (records, bytes, re-encoded batches), which begin at nought in each attempt;
-        whether anything is."""
-        attempt, before = self._counted.get((lane, at), (since_ms, (0, 0, 0)))
-        if attempt != since_ms or counts[0] < before[0]:
+        whether anything is. An attempt that was replaced may still say its last word after its successor's first."""
+        attempts = self._counted.setdefault((lane, at), {})
+        before = attempts.get(since_ms, (0, 0, 0))
+        if counts[0] < before[0]:
             before = (0, 0, 0)
-        self._counted[lane, at] = (since_ms, counts)
+        attempts[since_ms] = counts
+        if len(attempts) > ATTEMPTS_REMEMBERED:
+            del attempts[next(iter(attempts))]
         records, size, reencoded = (new - old for new, old in zip(counts, before, strict=False))
         self.records += records
         self.bytes_carried += size
