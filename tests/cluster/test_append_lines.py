@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import time
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from tests.cluster.single_batches import single_batch
 
 from mirrorspark.cluster.batch_appender import LARGE_BATCH_BYTES, AppendQueue, BatchAppender, Outgoing
 from mirrorspark.cluster.cluster_client import ClusterClient
@@ -18,28 +16,9 @@ from mirrorspark.lab.clients import create_topic
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
 from mirrorspark.names import TopicPartition
 from mirrorspark.wire.messages.produce import Appended
-from mirrorspark.wire.record_batch import split_batches, stamp
-from mirrorspark.wire.records import Record, encode_batch
 
 PARTITIONS, BATCHES = 3, 12
 PATIENCE_S = 60.0
-
-
-@dataclass
-class Sent:
-    """An ``Outgoing`` of one record."""
-
-    buffer: memoryview
-    size: int
-    aged: bool = False
-    request: object = None
-
-
-def _batch(at: TopicPartition, size: int) -> Sent:
-    raw = encode_batch([Record(0, int(time.time() * 1000), b"k", os.urandom(size), ())], codec=0)
-    (batch,) = split_batches(memoryview(raw), *at)
-    stamp(batch, producer_id=-1, producer_epoch=-1, base_sequence=-1)
-    return Sent(batch.buffer, batch.size)
 
 
 @pytest.mark.parametrize(("size", "lines"), [(LARGE_BATCH_BYTES, 2), (1_000, 1)], ids=["large", "small"])
@@ -55,7 +34,7 @@ def test_every_partition_keeps_its_order_and_large_batches_use_both_lines(
     client = connect(target_cluster)
     in_loop(client.refresh([topic_name]))
     places = [TopicPartition(topic_name, number) for number in range(PARTITIONS)]
-    sent = {at: [_batch(at, size) for _ in range(BATCHES)] for at in places}
+    sent = {at: [single_batch(at, size) for _ in range(BATCHES)] for at in places}
     arrived: dict[TopicPartition, list[tuple[Outgoing, int]]] = defaultdict(list)
 
     def appended(queue: AppendQueue, batch: Outgoing, offset: int) -> None:

@@ -8,10 +8,10 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from tests.cluster.single_batches import single_batch
 
 from mirrorspark.cluster import batch_appender
 from mirrorspark.cluster.batch_appender import AppendQueue, BatchAppender, Outgoing
@@ -27,8 +27,7 @@ from mirrorspark.names import TopicPartition
 from mirrorspark.settings import ClusterSettings, parse_bootstrap
 from mirrorspark.wire.messages.fetch import FetchLimits
 from mirrorspark.wire.messages.produce import Appended
-from mirrorspark.wire.record_batch import split_batches, stamp
-from mirrorspark.wire.records import Record, encode_batch
+from mirrorspark.wire.record_batch import split_batches
 
 RATE_BYTES_PER_S = 100_000.0
 RECORD_BYTES = 150_000
@@ -38,16 +37,6 @@ LIMITS = FetchLimits(wait_ms_max=200, bytes_min=1, bytes_max=1 << 18, partition_
 SLOW_RECORD_BYTES = 40_000
 SLOW_REQUEST_S = 0.4
 PATIENCE_S = 60.0
-
-
-@dataclass
-class Sent:
-    """An ``Outgoing`` of one record."""
-
-    buffer: memoryview
-    size: int
-    aged: bool = False
-    request: object = None
 
 
 @pytest.fixture
@@ -165,7 +154,7 @@ async def _append(
         on_doubt=failed,
     )
     queue = AppendQueue(at)
-    queue.waiting.extend(_batch(at, record_bytes) for _ in range(RECORDS))
+    queue.waiting.extend(single_batch(at, record_bytes - 500) for _ in range(RECORDS))
     appender.offer(queue)
     appender.pump()
     async with asyncio.timeout(PATIENCE_S):
@@ -175,10 +164,3 @@ async def _append(
             await asyncio.sleep(0.02)
     appender.close()
     assert offsets == list(range(RECORDS))
-
-
-def _batch(at: TopicPartition, record_bytes: int) -> Sent:
-    raw = encode_batch([Record(0, int(time.time() * 1000), b"k", os.urandom(record_bytes - 500), ())], codec=0)
-    (batch,) = split_batches(memoryview(raw), *at)
-    stamp(batch, producer_id=-1, producer_epoch=-1, base_sequence=-1)
-    return Sent(batch.buffer, batch.size)

@@ -323,8 +323,10 @@ class BatchAppender:
             return
         finally:
             buffer.release()
-        if throttle_ms and line.link is not None:
-            line.link.throttled_until = time.monotonic() + throttle_ms / 1000
+        if throttle_ms:
+            # A quota is for all that we send there, by whichever line.
+            for link in (other.link for other in self._lines[line.node] if other.link is not None):
+                link.throttled_until = time.monotonic() + throttle_ms / 1000
         if line.out:
             # Its time begins when the one before it is answered: where much is in line it may not have left before.
             line.out[0].sent_at = time.monotonic()
