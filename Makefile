@@ -7,6 +7,8 @@ STAMP := $(VENV)/.installed
 SEED ?= 1
 # Tests mostly wait for brokers: two workers, each with clusters of its own, use two cores well.
 WORKERS ?= 2
+# Some machines tell Python to keep no byte code; then each of the hundreds of processes of a test run compiles everything.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help install demo test lint format bench chaos docs ci lock clean
 
@@ -18,7 +20,7 @@ install: $(STAMP)  ## make the .venv with locked dependencies, and nothing else
 $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("mirrorspark needs Python 3.11 or later; set PYTHON=…" if sys.version_info < (3, 11) else 0)'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-compile --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -26,7 +28,7 @@ demo: install  ## two real brokers, a live flow, kills on the way, a verdict
 	$(BIN)/mirrorspark demo
 
 test: install lint  ## everything, on real brokers and real Spark
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 30
 
 lint: install  ## ruff and mypy
 	$(BIN)/ruff check src tests

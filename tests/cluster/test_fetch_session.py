@@ -34,7 +34,7 @@ class _Asking:
 
     async def ask(self) -> dict[int, tuple[int, int]]:
         """{partition: (error code, records)} of the answer."""
-        answer, buffer = await (await self.session.ask(LIMITS))
+        answer, buffer = await self.session.answer(await self.session.ask(LIMITS))
         try:
             assert isinstance(answer, FetchAnswer)
             assert answer.error_code == 0

@@ -67,13 +67,13 @@ def test_a_throttled_fetch_session_asks_again_only_when_it_may(
         offset = 0
         for _ in range(RECORDS * 3):
             session.want(at, throttled.topics[topic_name].topic_id, offset, -1, -1)
-            answer, buffer = await (await session.ask(LIMITS))
+            answer, buffer = await session.answer(await session.ask(LIMITS))
             for part in answer.partitions:
                 offset = max((batch.next_offset for batch in split_batches(part.records, *at)), default=offset)
             buffer.release()
             if answer.throttle_ms:
                 answered_at = time.monotonic()
-                (await session.ask(LIMITS)).cancel()
+                (await session.ask(LIMITS)).raw.cancel()
                 return answer.throttle_ms / 1000, time.monotonic() - answered_at
         raise AssertionError("the broker never throttled")
 

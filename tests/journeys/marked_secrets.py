@@ -112,13 +112,15 @@ def spark_pages(driver: int) -> dict[str, str]:
 
 
 def _ports(driver: int) -> list[int]:
-    listening = [
-        one.laddr.port
-        for process in descendants(driver)
-        if "java" in process.name()
-        for one in process.net_connections("tcp")
-        if one.status == psutil.CONN_LISTEN
-    ]
+    """Where the JVMs below a driver listen, the usual place first. One that ends meanwhile listens nowhere."""
+    listening: list[int] = []
+    for process in descendants(driver):
+        try:
+            if "java" in process.name():
+                connections = process.net_connections("tcp")
+                listening += [one.laddr.port for one in connections if one.status == psutil.CONN_LISTEN]
+        except (psutil.NoSuchProcess, psutil.ZombieProcess):
+            continue
     return sorted(listening, key=lambda port: (not 4040 <= port < 4100, port))
 
 

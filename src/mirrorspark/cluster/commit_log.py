@@ -120,7 +120,7 @@ class CommitLog:
             if node in self._asked or not len(session):
                 continue
             try:
-                self._asked[node] = await session.ask(limits)
+                self._asked[node] = asyncio.ensure_future(session.answer(await session.ask(limits)))
             except ClusterError as error:
                 if not error.retriable:
                     raise

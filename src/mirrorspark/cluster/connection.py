@@ -29,7 +29,6 @@ __all__ = ["Connection"]
 
 ANSWER_BYTES_MAX = 512 * 1024 * 1024
 """A length beyond this is not a Kafka answer (an HTTP server's first bytes read as 1.2 GB)."""
-SOCKET_BUFFER_BYTES = 4 * 1024 * 1024
 LOGIN_AGAIN_AFTER = (0.7, 0.8)
 """Of a session's life. What was sent before must be read by the broker before the session ends, too: requests stand in line
 behind a long poll."""
@@ -418,8 +417,8 @@ def _connect(host: str, port: int, security: Security, timeout_s: float) -> sock
     try:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BUFFER_BYTES)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BUFFER_BYTES)
+        # No sizes of buffers: a size that is set is cut to net.core.rmem_max (208 KB unless raised) and ends the system's
+        # own sizing, which goes to several megabytes. On a long link that would be the throughput.
         wrapped = security.wrap(sock, host)
         wrapped.setblocking(False)
         return wrapped

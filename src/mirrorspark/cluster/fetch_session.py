@@ -1,7 +1,8 @@
 """An incremental fetch session with one source broker (KIP-227): idle partitions cost nothing.
 
 The broker remembers what is wanted; a request names only partitions whose position changed, an answer only those with
-news. One request is out at a time; ``ask`` sends the next, so the caller may ask before it has handled the last answer.
+news. One request is out at a time; ``ask`` sends the next, so the caller may ask before it has handled the last answer, and
+``answer`` waits for it.
 Brokers without sessions, or with their session cache full, get the whole list each time.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from mirrorspark.cluster.broker_errors import ErrorCode
 from mirrorspark.cluster.buffer_pool import BufferPool, PooledBuffer
@@ -30,7 +32,7 @@ from mirrorspark.wire.messages.fetch import (
     uses_topic_ids,
 )
 
-__all__ = ["NO_TOPIC_ID", "FetchSession"]
+__all__ = ["NO_TOPIC_ID", "FetchSession", "PendingFetch"]
 
 NO_TOPIC_ID = bytes(16)
 _SESSION_LOST = (
@@ -38,6 +40,16 @@ _SESSION_LOST = (
     ErrorCode.INVALID_FETCH_SESSION_EPOCH,
     ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class PendingFetch:
+    """A request that is out."""
+
+    link: Connection
+    raw: asyncio.Future[PooledBuffer]
+    version: int
+    timeout_s: float
 
 
 class FetchSession:
@@ -90,8 +102,8 @@ class FetchSession:
     def topic_name(self, topic: str | bytes) -> str | None:
         return topic if isinstance(topic, str) else self._names.get(topic)
 
-    async def ask(self, limits: FetchLimits) -> asyncio.Future[tuple[FetchAnswer, PooledBuffer]]:
-        """Send the next request; the future brings the decoded answer and the buffer it lies in (release it)."""
+    async def ask(self, limits: FetchLimits) -> PendingFetch:
+        """Send the next request."""
         link = await self._connected()
         pause = link.throttled_until - time.monotonic()
         if pause > 0:
@@ -117,24 +129,24 @@ class FetchSession:
         self._changed.clear()
         self._forgotten.clear()
         raw = link.send_raw(FETCH_API_KEY, version, uses_topic_ids(version), [body])
-        return asyncio.ensure_future(self._answer(link, raw, version, limits.wait_ms_max))
+        return PendingFetch(link, raw, version, self._client.request_timeout_s + limits.wait_ms_max / 1000)
 
-    async def _answer(
-        self, link: Connection, raw: asyncio.Future[PooledBuffer], version: int, wait_ms: int
-    ) -> tuple[FetchAnswer, PooledBuffer]:
-        timeout = self._client.request_timeout_s + wait_ms / 1000
+    async def answer(self, pending: PendingFetch) -> tuple[FetchAnswer, PooledBuffer]:
+        """The decoded answer, and the buffer it lies in (release it)."""
+        link = pending.link
         try:
-            async with asyncio.timeout(timeout):
-                buffer = await raw
+            async with asyncio.timeout(pending.timeout_s):
+                buffer = await pending.raw
         except TimeoutError:
-            error = RequestTimedOut(f"{link.address}: no answer to Fetch within {timeout:.0f} s", address=link.address)
+            text = f"{link.address}: no answer to Fetch within {pending.timeout_s:.0f} s"
+            error = RequestTimedOut(text, address=link.address)
             link.close(error)
             self.reset()
             raise error from None
         except ClusterError:
             self.reset()
             raise
-        answer = decode_fetch(version, buffer.view)
+        answer = decode_fetch(pending.version, buffer.view)
         if answer.throttle_ms:
             link.throttled_until = time.monotonic() + answer.throttle_ms / 1000
         if answer.error_code in _SESSION_LOST:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections.abc import Mapping
 from pathlib import Path
-from shlex import quote
 
 from py4j.protocol import Py4JError
 from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
@@ -23,8 +21,9 @@ from mirrorspark.java_home import java_home
 from mirrorspark.log_lines import FORMAT_VARIABLE, JSON, TEXT, is_json
 from mirrorspark.pipeline.class_archive import archive_flags
 from mirrorspark.pipeline.code_archive import build_code_archive
-from mirrorspark.pipeline.spark_conf import CODE_ARCHIVE, python_name, session_conf
+from mirrorspark.pipeline.spark_conf import CODE_ARCHIVE, session_conf
 from mirrorspark.pipeline.spark_master import is_local
+from mirrorspark.pipeline.worker_python import python_elsewhere, python_here
 
 __all__ = ["first_line", "kill_starting_jvm", "open_session", "tasks_at_once"]
 
@@ -87,8 +86,9 @@ def _open(
 ) -> SparkSession:
     AccumulatorTCPServer.handle_error = AccumulatorUnixServer.handle_error = _say_nothing  # type: ignore[method-assign, assignment]
     local = is_local(master)
-    os.environ["PYSPARK_PYTHON"] = sys.executable if local else _python_by_name(given, folder / "bin")
-    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = python_here(folder / "bin") if local else python_elsewhere(given, folder / "bin")
+    # Where Spark plans, it asks for this one.
+    os.environ["PYSPARK_DRIVER_PYTHON"] = python_here(folder / "bin")
     os.environ["JAVA_HOME"] = str(java_home())
     if local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -104,15 +104,3 @@ def _open(
     if not local:
         spark.sparkContext.addPyFile(str(build_code_archive(folder / CODE_ARCHIVE)))
     return spark
-
-
-def _python_by_name(given: Mapping[str, str], folder: Path) -> str:
-    """The word by which Spark starts Python, and on this machine, first on the PATH, our own Python under that name."""
-    name = python_name(given, sys.executable)
-    if name != sys.executable:
-        folder.mkdir(parents=True, exist_ok=True)
-        script = folder / name
-        script.write_text(f'#!/bin/sh\nexec {quote(sys.executable)} "$@"\n')
-        script.chmod(0o755)
-        os.environ["PATH"] = f"{folder}{os.pathsep}{os.environ.get('PATH', '')}"
-    return name
