@@ -8,17 +8,18 @@ from typing import Any, cast
 
 import pytest
 
-from mirrorspark.cluster.buffer_pool import BufferPool
+from mirrorspark.cluster.buffer_pool import BufferPool, PooledBuffer
 from mirrorspark.cluster.cluster_client import ClusterClient
+from mirrorspark.cluster.fetch_session import FetchSession
 from mirrorspark.cluster.writer import Writer
 from mirrorspark.errors import AuthenticationFailed, ClusterError, MirrorError, Unreachable
 from mirrorspark.names import Flow, TopicPartition
-from mirrorspark.pipeline.express import ORIGIN_UNKNOWN, Express, Fetched
+from mirrorspark.pipeline.express import LARGE_ANSWER_BYTES, ORIGIN_UNKNOWN, Express, Fetched
 from mirrorspark.pipeline.origin import OriginCheck
 from mirrorspark.pipeline.track import Track
 from mirrorspark.plan.lanes import Assignment
 from mirrorspark.settings import ClusterSettings, FlowSettings
-from mirrorspark.wire.messages.fetch import FetchedPartition
+from mirrorspark.wire.messages.fetch import FetchAnswer, FetchedPartition, FetchLimits
 from mirrorspark.wire.record_batch import Batch, split_batches
 from mirrorspark.wire.records import Record
 from wire.batches import v2_batch
@@ -130,3 +131,45 @@ def test_a_registry_that_may_not_be_read_ends_the_attempt(in_loop: Callable[...,
         assert not isinstance(caught.value, ClusterError)  # the stream would take that for a lost connection
 
     in_loop(run())
+
+
+class Session:
+    """One partition's; its answers have these sizes, and with the last one the time is over."""
+
+    node = 1
+
+    def __init__(self, express: Express, told: list[str], *sizes: int) -> None:
+        self._express, self._told, self._sizes = express, told, list(sizes)
+
+    def __len__(self) -> int:
+        return 1
+
+    async def ask(self, _: FetchLimits) -> str:
+        self._told.append("ask")
+        return "out"
+
+    async def answer(self, _: str) -> tuple[FetchAnswer, PooledBuffer]:
+        size = self._sizes.pop(0)
+        if not self._sizes:
+            self._express.stop_fetching_at(time.monotonic() - 1)
+        self._told.append(f"answer of {size}")
+        return FetchAnswer(0, 0, 0, []), BufferPool(0, 0).take(size)
+
+
+def test_a_small_answer_goes_on_before_the_next_fetch_and_a_large_one_after(
+    in_loop: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small, large = LARGE_ANSWER_BYTES - 1, LARGE_ANSWER_BYTES
+
+    async def run() -> list[str]:
+        told: list[str] = []
+        express = _express()
+        monkeypatch.setattr(express, "_handle", lambda *_: told.append("handle"))
+        await express._stream(cast(FetchSession, Session(express, told, small, large, small)))
+        return told
+
+    assert in_loop(run()) == [
+        *("ask", f"answer of {small}", "handle"),
+        *("ask", f"answer of {large}", "ask", "handle"),
+        *(f"answer of {small}", "handle"),
+    ]
