@@ -9,6 +9,9 @@ SEED ?= 1
 WORKERS ?= 2
 # Some machines tell Python to keep no byte code; then each of the hundreds of processes of a test run compiles everything.
 export PYTHONDONTWRITEBYTECODE :=
+# Brokers sync their files again and again, which costs nothing in memory. Where there is little of that: on disk, as usual.
+MEMORY := /dev/shm
+MEMORY_MB_MIN := 6000
 
 .PHONY: help install demo test lint format bench chaos docs ci lock clean
 
@@ -28,7 +31,11 @@ demo: install  ## two real brokers, a live flow, kills on the way, a verdict
 	$(BIN)/mirrorspark demo
 
 test: install lint  ## everything, on real brokers and real Spark
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 30
+	@free=$$(df -m --output=avail $(MEMORY) 2> /dev/null | tail -1); \
+	test "$${free:-0}" -lt $(MEMORY_MB_MIN) || base="-p $(MEMORY)"; \
+	TMPDIR=$$(mktemp -d $$base -t mirrorspark-test-XXXXXX) && export TMPDIR && echo "temporary files: $$TMPDIR" && \
+	{ $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 30; code=$$?; \
+	  rm -rf "$$TMPDIR"; exit $$code; }
 
 lint: install  ## ruff and mypy
 	$(BIN)/ruff check src tests
