@@ -79,8 +79,12 @@ class ClusterOfBrokers:
         self.kafka = kafka
         self._zookeeper = ZooKeeper(self.folder, free_port(), kafka) if kafka.has_zookeeper else None
         self._first_cluster_id = _cluster_id_in(self.folder) or new_kafka_id()
-        quick_start = _quick_start_flags() if kafka is LATEST else _STARTED_ONCE
-        flags = [f"-Xmx{heap_mb}m", f"-Xms{min(heap_mb, 256)}m", "-XX:+UseG1GC", *(jvm_flags or quick_start)]
+        flags = [
+            f"-Xmx{heap_mb}m",
+            f"-Xms{min(heap_mb, 256)}m",
+            "-XX:+UseG1GC",
+            *(jvm_flags or _quick_start_flags(kafka)),
+        ]
         flags += [f"-D{key}={value}" for key, value in (java_properties or {}).items()]
         self.brokers = [self._broker(node_id, settings or {}, flags) for node_id in range(1, brokers + 1)]
 
@@ -247,7 +251,10 @@ def started_together(*clusters: ClusterOfBrokers) -> Iterator[tuple[ClusterOfBro
             cluster.stop()
 
 
-def _quick_start_flags() -> list[str]:
+def _quick_start_flags(kafka: KafkaVersion) -> Sequence[str]:
+    if kafka is not LATEST:
+        return _STARTED_ONCE
+
     def run_once(flags: list[str]) -> None:
         with (
             tempfile.TemporaryDirectory(prefix="mirrorspark-") as folder,
