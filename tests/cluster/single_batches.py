@@ -6,6 +6,7 @@ import os
 import time
 from dataclasses import dataclass
 
+from mirrorspark.cluster.pipes import PipedBody
 from mirrorspark.names import TopicPartition
 from mirrorspark.wire.record_batch import split_batches, stamp
 from mirrorspark.wire.records import Record, encode_batch
@@ -19,6 +20,9 @@ class Sent:
     size: int
     aged: bool = False
     request: object = None
+
+    def parts(self) -> list[memoryview | PipedBody]:
+        return [self.buffer]
 
 
 def single_batch(at: TopicPartition, value_bytes: int) -> Sent:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,8 +14,10 @@ from typing import Any
 import pytest
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
+from mirrorspark.cluster.buffer_pool import BufferPool
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.connection import Connection
+from mirrorspark.cluster.pipes import PipePool
 from mirrorspark.cluster.security import Security
 from mirrorspark.errors import ClusterError, RequestTimedOut, Unreachable
 from mirrorspark.lab.cluster_of_brokers import ClusterOfBrokers
@@ -191,3 +194,27 @@ def test_a_frozen_broker_is_given_up_in_time_and_found_again(
         broker.resume()
     in_loop(client.refresh(None))
     assert client.nodes == (1,)
+
+
+@pytest.mark.parametrize("passes", [False, True])
+def test_an_answer_that_breaks_off_gives_its_place_back(passes: bool) -> None:
+    """Else a lane would have less and less room for answers, and none at last."""
+
+    async def scenario() -> int:
+        pool = BufferPool(1 << 20, 2, PipePool())
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            sock = socket.create_connection(listener.getsockname())
+            sock.setblocking(False)
+            peer, _ = listener.accept()
+        connection = Connection(sock, "broker:9092", "test")
+        connection.use_pool(pool)
+        answer = connection.send_raw(FETCH_API_KEY, FETCH_VERSION_MAX, True, [b""], passes=passes)
+        with peer:
+            peer.sendall(struct.pack(">ii", 500_000, 1) + bytes(1000))
+            while not pool.live_bytes:
+                await asyncio.sleep(0.01)
+        with pytest.raises(Unreachable):
+            await asyncio.wait_for(answer, IN_SECONDS)
+        return pool.live_bytes
+
+    assert asyncio.run(scenario()) == 0

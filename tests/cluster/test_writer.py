@@ -69,7 +69,7 @@ async def append(
     link = await client.connection(leader.node)
     version = link.version(PRODUCE_API_KEY, PRODUCE_VERSION_MIN, PRODUCE_VERSION_MAX)
     transactional_id = writer.transactional_id if in_transaction else None
-    body = encode_produce({at.topic: [(at.partition, raw)]}, timeout_ms=10_000, transactional_id=transactional_id)
+    body = encode_produce({at.topic: [(at.partition, [raw])]}, timeout_ms=10_000, transactional_id=transactional_id)
     answer = await asyncio.wait_for(link.send_raw(PRODUCE_API_KEY, version, False, body), DEADLINE_S)
     ((result,), _) = decode_produce(version, answer.view)
     return result

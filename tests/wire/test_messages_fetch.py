@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import struct
-import uuid
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kafka.protocol.consumer import FetchRequest, FetchResponse
+from kafka.protocol.consumer import FetchRequest
 
 from mirrorspark.errors import WireError
 from mirrorspark.wire.messages.fetch import (
@@ -28,6 +27,7 @@ from mirrorspark.wire.messages.fetch import (
 )
 
 from .batches import brief, thorough
+from .fetch_answers import answer_bytes, fetched_part
 
 BY_NAME = tuple(range(FETCH_VERSION_MIN, FETCH_VERSION_BY_NAME_MAX + 1))
 VERSIONS = (*BY_NAME, FETCH_VERSION_TOPIC_IDS)
@@ -124,52 +124,12 @@ def test_many_topics_need_a_longer_count() -> None:
 # -- answers -----------------------------------------------------------------------------------------------------------
 
 
-def _part(index: int = 0, **changes: Any) -> FetchedPartition:
-    part = FetchedPartition("orders", index, 0, 120, 110, 5, (), -1, memoryview(b"the batches"), -1, -1)
-    return part._replace(**changes)
-
-
-def _answer_bytes(version: int, answer: FetchAnswer, *, null_lists: bool = False) -> bytes:
-    """As kafka-python writes it, header included. ``null_lists`` writes empty lists and records as null."""
-    topics: dict[str | bytes, list[Any]] = {}
+def _decoded(version: int, raw: bytes | bytearray | memoryview) -> FetchAnswer:
+    """What is read, after it was compared where each partition's records are said to be."""
+    answer = decode_fetch(version, memoryview(raw))
     for part in answer.partitions:
-        tags = {}
-        if part.diverging_end >= 0 and uses_topic_ids(version):
-            diverging = FetchResponse.FetchableTopicResponse.PartitionData.EpochEndOffset
-            tags["diverging_epoch"] = diverging(epoch=part.diverging_epoch, end_offset=part.diverging_end)
-        aborted = [
-            FetchResponse.FetchableTopicResponse.PartitionData.AbortedTransaction(producer_id=one, first_offset=first)
-            for one, first in part.aborted
-        ]
-        topics.setdefault(part.topic, []).append(
-            FetchResponse.FetchableTopicResponse.PartitionData(
-                partition_index=part.partition,
-                error_code=part.error_code,
-                high_watermark=part.high_watermark,
-                last_stable_offset=part.last_stable_offset,
-                log_start_offset=part.log_start_offset,
-                aborted_transactions=None if null_lists and not aborted else aborted,
-                preferred_read_replica=part.preferred_replica,
-                records=None if null_lists and not part.records else bytes(part.records),
-                **tags,
-            )
-        )
-    listed = [
-        FetchResponse.FetchableTopicResponse(
-            **({"topic_id": uuid.UUID(bytes=topic)} if isinstance(topic, bytes) else {"topic": topic}),
-            partitions=partitions,
-        )
-        for topic, partitions in topics.items()
-    ]
-    response = FetchResponse(
-        version=version,
-        throttle_time_ms=answer.throttle_ms,
-        error_code=answer.error_code,
-        session_id=answer.session_id,
-        responses=listed,
-    )
-    response.with_header(correlation_id=99)
-    return bytes(response.encode(header=True))
+        assert raw[part.at : part.at + len(part.records)] == part.records
+    return answer._replace(partitions=[part._replace(at=-1) for part in answer.partitions])
 
 
 def _as_version_tells(version: int, answer: FetchAnswer) -> FetchAnswer:
@@ -189,11 +149,11 @@ def _as_version_tells(version: int, answer: FetchAnswer) -> FetchAnswer:
 def _several_topics(version: int) -> FetchAnswer:
     first, second = (bytes(range(16)), bytes(15) + b"\1") if uses_topic_ids(version) else ("orders", "größen")
     partitions = [
-        _part(0, topic=first, aborted=((5, 10), (6, 2**40), (5, 99)), preferred_replica=3),
-        _part(7, topic=first, records=memoryview(b"")),
-        _part(1, topic=first, error_code=6, high_watermark=-1, last_stable_offset=-1, log_start_offset=-1),
-        _part(2**31 - 1, topic=second, records=memoryview(bytes(70_000)), diverging_epoch=4, diverging_end=33),
-        _part(3, topic=second, records=memoryview(b"after the tag")),
+        fetched_part(0, topic=first, aborted=((5, 10), (6, 2**40), (5, 99)), preferred_replica=3),
+        fetched_part(7, topic=first, records=memoryview(b"")),
+        fetched_part(1, topic=first, error_code=6, high_watermark=-1, last_stable_offset=-1, log_start_offset=-1),
+        fetched_part(2**31 - 1, topic=second, records=memoryview(bytes(70_000)), diverging_epoch=4, diverging_end=33),
+        fetched_part(3, topic=second, records=memoryview(b"after the tag")),
     ]
     return FetchAnswer(250, 71, 123_456, partitions)
 
@@ -202,20 +162,20 @@ def _several_topics(version: int) -> FetchAnswer:
 @pytest.mark.parametrize("null_lists", [False, True])
 def test_answer_of_several_topics(version: int, null_lists: bool) -> None:
     answer = _several_topics(version)
-    found = decode_fetch(version, memoryview(_answer_bytes(version, answer, null_lists=null_lists)))
+    found = _decoded(version, answer_bytes(version, answer, null_lists=null_lists))
     assert found == _as_version_tells(version, answer)
 
 
 @every_version
 def test_answer_without_topics(version: int) -> None:
     answer = FetchAnswer(0, 0, 0, [])
-    assert decode_fetch(version, memoryview(_answer_bytes(version, answer))) == answer
+    assert _decoded(version, answer_bytes(version, answer)) == answer
 
 
 @every_version
 def test_records_are_a_view_into_the_answer(version: int) -> None:
     topic = bytes(16) if uses_topic_ids(version) else "orders"
-    raw = bytearray(_answer_bytes(version, FetchAnswer(0, 0, 0, [_part(topic=topic)])))
+    raw = bytearray(answer_bytes(version, FetchAnswer(0, 0, 0, [fetched_part(topic=topic)])))
     [part] = decode_fetch(version, memoryview(raw)).partitions
     at = raw.index(b"the batches")
     raw[at : at + 3] = b"THE"
@@ -239,8 +199,8 @@ def test_any_answer_reads_back(version: int, data: st.DataObject) -> None:
         for place in data.draw(st.lists(diverging, min_size=1, max_size=3))
     ]
     answer = FetchAnswer(data.draw(int32s), data.draw(int16s), data.draw(int32s), partitions)
-    raw = _answer_bytes(version, answer, null_lists=data.draw(st.booleans()))
-    assert decode_fetch(version, memoryview(raw)) == _as_version_tells(version, answer)
+    raw = answer_bytes(version, answer, null_lists=data.draw(st.booleans()))
+    assert _decoded(version, raw) == _as_version_tells(version, answer)
 
 
 # -- tags that we do not know ------------------------------------------------------------------------------------------
@@ -287,10 +247,10 @@ def _answer_with_tags(
 
 @pytest.mark.parametrize("place", ["header", "aborted", "partition", "topic"])
 def test_unknown_tags_are_passed_over(place: str) -> None:
-    plain = decode_fetch(13, _answer_with_tags())
+    plain = _decoded(13, _answer_with_tags())
     assert [part.aborted for part in plain.partitions] == [((5, 0), (6, 0)), ((5, 1), (6, 1))]
     tags = _tags((9, b"new"), (11, b""), (100, bytes(200)))
-    assert decode_fetch(13, _answer_with_tags(**{place: tags})) == plain
+    assert _decoded(13, _answer_with_tags(**{place: tags})) == plain
 
 
 def test_diverging_epoch_among_other_tags() -> None:
@@ -312,7 +272,7 @@ def _decode_or_refuse(version: int, raw: bytes | bytearray) -> FetchAnswer | Non
 
 @every_version
 def test_every_truncation_is_refused_or_read(version: int) -> None:
-    raw = _answer_bytes(version, _several_topics(version))
+    raw = answer_bytes(version, _several_topics(version))
     whole = decode_fetch(version, memoryview(raw))
     for end in range(len(raw) - 70_100):
         assert _decode_or_refuse(version, raw[:end]) is None
@@ -326,8 +286,8 @@ def test_every_truncation_is_refused_or_read(version: int) -> None:
 @given(data=st.data())
 def test_flipped_bytes_give_a_value_or_a_wire_error(version: int, data: st.DataObject) -> None:
     topic = bytes(16) if uses_topic_ids(version) else "orders"
-    parts = [_part(0, topic=topic, aborted=((5, 10), (6, 11))), _part(1, topic=topic)]
-    raw = bytearray(_answer_bytes(version, FetchAnswer(0, 0, 1, parts)))
+    parts = [fetched_part(0, topic=topic, aborted=((5, 10), (6, 11))), fetched_part(1, topic=topic)]
+    raw = bytearray(answer_bytes(version, FetchAnswer(0, 0, 1, parts)))
     for at, value in data.draw(
         st.lists(st.tuples(st.integers(0, len(raw) - 1), st.integers(0, 255)), min_size=1, max_size=8)
     ):
@@ -365,7 +325,7 @@ def test_negative_name_length_is_refused(version: int) -> None:
 @every_version
 def test_records_longer_than_the_answer_are_refused(version: int) -> None:
     topic = bytes(16) if uses_topic_ids(version) else "orders"
-    raw = bytearray(_answer_bytes(version, FetchAnswer(0, 0, 0, [_part(topic=topic)])))
+    raw = bytearray(answer_bytes(version, FetchAnswer(0, 0, 0, [fetched_part(topic=topic)])))
     at = raw.index(b"the batches") - 1
     assert raw[at] == 11 + uses_topic_ids(version)
     raw[at] += 60

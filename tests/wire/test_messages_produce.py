@@ -40,7 +40,8 @@ def test_versions() -> None:
 def _assert_request(
     version: int, batches: dict[str, list[tuple[int, bytes]]], timeout_ms: int, transactional_id: str | None
 ) -> None:
-    parts = encode_produce(batches, timeout_ms=timeout_ms, transactional_id=transactional_id)
+    pieces = {topic: [(part, [raw[:1], raw[1:]]) for part, raw in listed] for topic, listed in batches.items()}
+    parts = encode_produce(pieces, timeout_ms=timeout_ms, transactional_id=transactional_id)
     body = b"".join(parts)
     found = ProduceRequest.decode(body, version=version)
     assert len(found.encode()) == len(body), "not all of the body was read"
@@ -76,7 +77,7 @@ def test_any_request_reads_back(
 def test_batches_are_not_copied() -> None:
     batches = [bytearray(b"one"), bytearray(b"two"), bytearray(b"three")]
     views = [memoryview(batch) for batch in batches]
-    parts = encode_produce({"a": [(0, views[0]), (1, views[1])], "b": [(0, views[2])]}, timeout_ms=1)
+    parts = encode_produce({"a": [(0, [views[0]]), (1, [views[1]])], "b": [(0, [views[2]])]}, timeout_ms=1)
     assert [part for part in parts if isinstance(part, memoryview)] == views
     assert all(any(part is view for part in parts) for view in views)
 

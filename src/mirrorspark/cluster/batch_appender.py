@@ -22,6 +22,7 @@ from mirrorspark.cluster.broker_errors import ErrorCode, error_name, is_retriabl
 from mirrorspark.cluster.buffer_pool import PooledBuffer
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.connection import Connection
+from mirrorspark.cluster.pipes import PipedBody
 from mirrorspark.errors import ClusterError, WireError
 from mirrorspark.names import TopicPartition
 from mirrorspark.wire.messages.produce import (
@@ -51,11 +52,13 @@ STALL_S_MAX = 30.0
 class Outgoing(Protocol):
     """A batch that is ready to go: stamped bytes. ``request`` belongs to the appender."""
 
-    buffer: memoryview
     size: int
     aged: bool
     """Its records are so old that the broker may forget the producer as soon as it has appended them."""
     request: object
+
+    def parts(self) -> list[memoryview | PipedBody]:
+        """Its bytes, in order, wherever they lie."""
 
 
 class AppendQueue:
@@ -251,7 +254,7 @@ class BatchAppender:
 
     def _send(self, line: _Line, link: Connection) -> None:
         request = _Request(line, link, self._answered, self._lost_answer)
-        topics: dict[str, list[tuple[int, memoryview]]] = {}
+        topics: dict[str, list[tuple[int, list[memoryview | PipedBody]]]] = {}
         size = 0
         ready = line.ready
         for _ in range(len(ready)):
@@ -271,9 +274,9 @@ class BatchAppender:
             request.batches[at] = (queue, batch)
             listed = topics.get(at.topic)
             if listed is None:
-                topics[at.topic] = [(at.partition, batch.buffer)]
+                topics[at.topic] = [(at.partition, batch.parts())]
             else:
-                listed.append((at.partition, batch.buffer))
+                listed.append((at.partition, batch.parts()))
             size += batch.size
             if queue.sendable():
                 ready.append(queue)

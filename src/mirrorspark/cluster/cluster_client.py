@@ -90,6 +90,11 @@ class ClusterClient:
         await self.refresh([], Deadline(timeout_s))
 
     @property
+    def is_plain(self) -> bool:
+        """Whether bytes go to its brokers as they are."""
+        return not self._security.is_encrypted
+
+    @property
     def nodes(self) -> tuple[int, ...]:
         return tuple(self._brokers)
 

@@ -16,11 +16,14 @@ import struct
 import time
 from collections import deque
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, Protocol
 
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 
 from mirrorspark.cluster.buffer_pool import BufferPool, PooledBuffer
+from mirrorspark.cluster.passing_answer import PassingAnswer
+from mirrorspark.cluster.pipes import Outlet, PipedBody
 from mirrorspark.cluster.security import Security
 from mirrorspark.cluster.traffic import Traffic
 from mirrorspark.errors import ClusterError, RequestTimedOut, Unreachable
@@ -74,17 +77,20 @@ class Connection:
         self._correlation = 0
         self.traffic = Traffic()
         self._waiting: deque[tuple[int, Asker, float]] = deque()
-        self._outgoing: deque[memoryview] = deque()
+        self._outgoing: deque[memoryview | PipedBody] = deque()
         self._head = memoryview(bytearray(HEAD_BYTES_MAX))
         self._head_bytes = 0
         self._pool = BufferPool(0, 0)
         self._answer: PooledBuffer | None = None
+        self._passing: PassingAnswer | None = None
+        self._passing_answers: set[int] = set()  # correlations
         self._unread = self._head
+        self._outlet = Outlet()
         self._writer_registered = False
         self._security: Security | None = None
         self._login_again_at = self._session_ends_at = math.inf  # by the loop's clock
         self._logging_in: asyncio.Task[None] | None = None
-        self._held: list[tuple[list[memoryview], int, Asker]] | None = None
+        self._held: list[tuple[list[memoryview | PipedBody], int, Asker]] | None = None
         self.closed: ClusterError | None = None
         self.loop.add_reader(sock.fileno(), self._on_readable)
 
@@ -200,20 +206,28 @@ class Connection:
         return response_class.decode(answer.view, version=version, header=True)
 
     def send_raw(
-        self, api_key: int, version: int, flexible: bool, body: Sequence[Bytes]
+        self, api_key: int, version: int, flexible: bool, body: Sequence[Bytes | PipedBody], *, passes: bool = False
     ) -> asyncio.Future[PooledBuffer]:
-        """A bulk message: header written here, body as given. The answer still begins with its response header."""
+        """A bulk message: header written here, body as given. The answer still begins with its response header.
+
+        ``passes``: it is a Fetch of version 13, and where the pool has pipes large batches of its answer may lie there.
+        """
         future: asyncio.Future[PooledBuffer] = self.loop.create_future()
         self.send_raw_for(future, api_key, version, flexible, body)
+        if passes and self._pool.pipes is not None and not self._tls:
+            self._passing_answers.add(self._correlation)
         return future
 
-    def send_raw_for(self, asker: Asker, api_key: int, version: int, flexible: bool, body: Sequence[Bytes]) -> None:
+    def send_raw_for(
+        self, asker: Asker, api_key: int, version: int, flexible: bool, body: Sequence[Bytes | PipedBody]
+    ) -> None:
         """``send_raw`` with the answer brought to ``asker``."""
         self._correlation += 1
         tags = b"\0" if flexible else b""
         size = 10 + len(self._client_id) + len(tags) + sum(len(part) for part in body)
         head = _HEADER.pack(size, api_key, version, self._correlation, len(self._client_id)) + self._client_id + tags
-        self._enqueue([memoryview(head), *(memoryview(part) for part in body)], self._correlation, asker)
+        parts = [part if isinstance(part, PipedBody) else memoryview(part) for part in body]
+        self._enqueue([memoryview(head), *parts], self._correlation, asker)
 
     async def _await(self, future: asyncio.Future[PooledBuffer], name: str, timeout_s: float) -> PooledBuffer:
         try:
@@ -248,7 +262,7 @@ class Connection:
         self.versions = {entry.api_key: (entry.min_version, entry.max_version) for entry in answer.api_keys}
         self._answers = False
 
-    def _enqueue(self, parts: list[memoryview], correlation: int, asker: Asker) -> None:
+    def _enqueue(self, parts: list[memoryview | PipedBody], correlation: int, asker: Asker) -> None:
         if self._session_ends_at != math.inf:
             self._mind_session()
         if self._held is not None:
@@ -256,7 +270,7 @@ class Connection:
         else:
             self._send(parts, correlation, asker)
 
-    def _send(self, parts: list[memoryview], correlation: int, asker: Asker) -> None:
+    def _send(self, parts: list[memoryview | PipedBody], correlation: int, asker: Asker) -> None:
         if self.closed is not None:
             asker.set_exception(self.closed)
             return
@@ -271,12 +285,14 @@ class Connection:
         outgoing = self._outgoing
         try:
             while outgoing:
-                if self._tls:
-                    sent = self._sock.send(outgoing[0])
-                else:
-                    sent = self._sock.sendmsg([outgoing[i] for i in range(min(len(outgoing), SEND_BUFFERS_MAX))])
+                first = outgoing[0]
+                if isinstance(first, PipedBody):
+                    self._pass_on(first)
+                    continue
+                sent = self._sock.send(first) if self._tls else self._send_views()
                 while sent:
                     first = outgoing[0]
+                    assert isinstance(first, memoryview)
                     if sent < len(first):
                         outgoing[0] = first[sent:]
                         break
@@ -296,6 +312,23 @@ class Connection:
             self._writer_registered = False
             self.loop.remove_writer(self._sock.fileno())
 
+    def _send_views(self) -> int:
+        """What lies in memory, up to the next part that does not."""
+        views: list[memoryview] = []
+        for part in islice(self._outgoing, SEND_BUFFERS_MAX):
+            if isinstance(part, PipedBody):
+                return self._sock.sendmsg(views, [], socket.MSG_MORE)
+            views.append(part)
+        return self._sock.sendmsg(views)
+
+    def _pass_on(self, body: PipedBody) -> None:
+        """The first part lies in a pipe."""
+        if self._tls or not self._outlet.can_send(body):
+            self._outgoing[0] = body.read()
+        else:
+            self._outlet.send(self._sock, more=len(self._outgoing) > 1)
+            self._outgoing.popleft()
+
     def _on_readable(self) -> None:
         began_at = time.monotonic()
         self._read_all()
@@ -305,7 +338,10 @@ class Connection:
     def _read_all(self) -> None:
         while self.closed is None:
             try:
-                received = self._sock.recv_into(self._unread)
+                if self._passing is None:
+                    received = self._sock.recv_into(self._unread)
+                else:
+                    received = self._passing.receive(self._sock)
             except (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
                 break
             except OSError as error:
@@ -327,9 +363,14 @@ class Connection:
             self._head_bytes += received
             self._read_heads()
             return is_more or self._answer is not None
-        self._unread = self._unread[received:]
-        if self._unread:
-            return is_more
+        if self._passing is not None:
+            if not self._passing.is_complete:
+                return self._passing.may_have_more
+            self._passing = None
+        else:
+            self._unread = self._unread[received:]
+            if self._unread:
+                return is_more
         answer, self._answer, self._unread = self._answer, None, self._head
         self._deliver(answer)
         return self._tls and bool(self._sock.pending())  # type: ignore[attr-defined]
@@ -352,11 +393,19 @@ class Connection:
             if here < size:
                 self._head_bytes = 0
                 self._answer, self._unread = answer, answer.view[here:]
+                self._begin_passing(answer, here)
                 return
             self._deliver(answer)
         left = end - at
         head[:left] = bytes(head[at:end])
         self._head_bytes, self._unread = left, head[left:]
+
+    def _begin_passing(self, answer: PooledBuffer, here: int) -> None:
+        """The beginning of a long answer has come: perhaps not all of the rest has to be read."""
+        if self._passing_answers and here >= _CORRELATION.size and self._pool.pipes is not None:
+            (correlation,) = _CORRELATION.unpack_from(answer.view, 0)
+            if correlation in self._passing_answers:
+                self._passing = PassingAnswer(answer, here, self._pool.pipes)
 
     def _deliver(self, answer: PooledBuffer) -> None:
         (correlation,) = _CORRELATION.unpack_from(answer.view, 0)
@@ -366,6 +415,7 @@ class Connection:
             )
             return
         _, asker, asked_at = self._waiting.popleft()
+        self._passing_answers.discard(correlation)
         self.traffic.answered(_FRAME.size + len(answer.view), time.monotonic() - asked_at)
         self._answers = True
         if asker.done():
@@ -399,6 +449,10 @@ class Connection:
         self.loop.remove_writer(self._sock.fileno())
         self._sock.close()
         self._outgoing.clear()
+        if self._answer is not None:
+            # What has come of it is of no use, and its place is counted.
+            self._answer.release()
+            self._answer = self._passing = None
         waiting, self._waiting = [asker for _, asker, _ in self._waiting], deque()
         held, self._held = self._held or [], None
         for asker in [*waiting, *(asker for _, _, asker in held)]:

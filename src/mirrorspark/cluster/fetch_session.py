@@ -128,7 +128,8 @@ class FetchSession:
         )
         self._changed.clear()
         self._forgotten.clear()
-        raw = link.send_raw(FETCH_API_KEY, version, uses_topic_ids(version), [body])
+        by_id = uses_topic_ids(version)
+        raw = link.send_raw(FETCH_API_KEY, version, by_id, [body], passes=by_id)
         return PendingFetch(link, raw, version, self._client.request_timeout_s + limits.wait_ms_max / 1000)
 
     async def answer(self, pending: PendingFetch) -> tuple[FetchAnswer, PooledBuffer]:

@@ -100,7 +100,7 @@ class KeyedTopic:
                     link = await client.connection(leader.node)
                     version = link.version(PRODUCE_API_KEY, PRODUCE_VERSION_MIN, PRODUCE_VERSION_MAX, "Produce")
                     body = encode_produce(
-                        {at.topic: [(at.partition, batch)]}, timeout_ms=10_000, transactional_id=transactional_id
+                        {at.topic: [(at.partition, [batch])]}, timeout_ms=10_000, transactional_id=transactional_id
                     )
                     future = link.send_raw(PRODUCE_API_KEY, version, False, body)
                     try:

@@ -52,6 +52,10 @@ class Security:
     def __repr__(self) -> str:
         return f"Security({self.protocol})"
 
+    @property
+    def is_encrypted(self) -> bool:
+        return self._tls is not None
+
     def key(self, name: str) -> str:
         """A client property as the file has it."""
         return f"{self.alias}.{name}" if self.alias else name

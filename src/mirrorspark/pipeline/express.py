@@ -17,6 +17,7 @@ from mirrorspark.cluster.broker_errors import ErrorCode, is_retriable, is_stale_
 from mirrorspark.cluster.buffer_pool import PooledBuffer
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.fetch_session import FetchSession, PendingFetch
+from mirrorspark.cluster.pipes import PipePool
 from mirrorspark.errors import ClusterError, CorruptBatch, MirrorError, WireError
 from mirrorspark.names import TopicPartition
 from mirrorspark.pipeline.bandwidth import FetchPace
@@ -74,7 +75,9 @@ class Express:
         self._origin = origin
         self._left_out = origin.skips if origin is not None else None
         answer_bytes = min(limits.fetch_bytes_max, max(1, limits.lane_memory_bytes_max // 4))
-        self.memory = LaneMemory(limits.lane_memory_bytes_max, answer_bytes)
+        # Where a batch passes unread the target checks it, and where both sides take plain bytes the kernel can keep it.
+        passes = not self._transactional and source.is_plain and target.is_plain
+        self.memory = LaneMemory(limits.lane_memory_bytes_max, answer_bytes, PipePool() if passes else None)
         self.pace = FetchPace()
         self.appender = BatchAppender(
             target,
@@ -183,7 +186,7 @@ class Express:
                     self._refusals.answered(self._tracks.values())
                 self.memory.arrived()
                 try:
-                    fetched = self._look(session, answer)
+                    fetched = self._look(session, answer, buffer)
                     is_large = len(buffer.view) >= LARGE_ANSWER_BYTES
                     if is_large:
                         pending = await self._ask_if_possible(session)
@@ -261,7 +264,7 @@ class Express:
             self.memory.arrived()
             raise
 
-    def _look(self, session: FetchSession, answer: FetchAnswer) -> list[Fetched]:
+    def _look(self, session: FetchSession, answer: FetchAnswer, buffer: PooledBuffer) -> list[Fetched]:
         """Find the whole batches and move the fetch positions, so that the next fetch can go out at once."""
         fetched = []
         for part in answer.partitions:
@@ -278,6 +281,8 @@ class Express:
                 continue
             try:
                 batches = split_batches(part.records, *track.source)
+                if buffer.piped:
+                    buffer.join(batches, part.at)
             except WireError as error:
                 session.forget(track.source)
                 self._on_trouble(track, Trouble("source", damaged=error))

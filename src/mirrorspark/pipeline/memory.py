@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from mirrorspark.cluster.buffer_pool import BufferPool
+from mirrorspark.cluster.pipes import PipePool
 
 __all__ = ["LaneMemory"]
 
@@ -12,11 +13,12 @@ __all__ = ["LaneMemory"]
 class LaneMemory:
     """``bytes_max`` bounds buffers in use plus answers that may still come. One answer at a time always has room."""
 
-    def __init__(self, bytes_max: int, answer_bytes_max: int) -> None:
+    def __init__(self, bytes_max: int, answer_bytes_max: int, pipes: PipePool | None = None) -> None:
         self.bytes_max = bytes_max
         self.answer_bytes_max = answer_bytes_max
         # An answer carries a little more than its records: partition headers, tags.
-        self.pool = BufferPool(answer_bytes_max + 256 * 1024, spares_max=max(1, bytes_max // answer_bytes_max))
+        spares_max = max(1, bytes_max // answer_bytes_max)
+        self.pool = BufferPool(answer_bytes_max + 256 * 1024, spares_max, pipes)
         self.pool.on_freed = self._freed
         self._promised = 0
         self._waiters: list[asyncio.Future[None]] = []

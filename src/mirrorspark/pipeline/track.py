@@ -12,6 +12,7 @@ from collections import deque
 
 from mirrorspark.cluster.batch_appender import AppendQueue
 from mirrorspark.cluster.buffer_pool import PooledBuffer
+from mirrorspark.cluster.pipes import PipedBody
 from mirrorspark.cluster.writer import Writer
 from mirrorspark.names import TopicPartition
 from mirrorspark.offsets.ledger_pages import LedgerPages
@@ -79,6 +80,14 @@ class CarriedBatch:
         self.runs = runs  # (upstream first, count) of each dense stretch, where the batch had holes
         self.request: object = None
         self.batch_sequence = -1
+
+    def parts(self) -> list[memoryview | PipedBody]:
+        """Its bytes, in order: here, or partly in a pipe."""
+        rest = self.batch.rest
+        if rest is None:
+            return [self.buffer]
+        assert isinstance(rest, PipedBody)
+        return rest.parts()
 
     def release(self) -> None:
         """It is no longer needed: neither are the bytes that it was fetched with."""

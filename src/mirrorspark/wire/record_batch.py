@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import Final
+from typing import Final, Protocol
 
 from crc32c import crc32c
 
 from mirrorspark.wire.crc_patch import patched_crc
 from mirrorspark.wire.damage import corrupt_batch, unsupported_batch
 
-__all__ = ["HEADER", "Batch", "body", "split_batches", "stamp", "verify_crc"]
+__all__ = ["HEADER", "Batch", "Rest", "body", "size_if_carried", "split_batches", "stamp", "verify_crc"]
 
 # What every format begins with: offset, length of what follows these two. A "log overhead", in Kafka's words.
 _PREFIX: Final = struct.Struct(">qi")
@@ -70,6 +70,13 @@ _DELETE_HORIZON: Final = 0x40
 _KEPT_BY_STAMP: Final = _CODEC_MASK | _LOG_APPEND_TIME
 
 
+class Rest(Protocol):
+    """Bytes of a batch that are not in its buffer."""
+
+    def fill(self) -> None:
+        """Put them there."""
+
+
 class Batch:
     """One batch, its header parsed. The attributes go on saying what the source sent, also after ``stamp``.
 
@@ -93,10 +100,12 @@ class Batch:
         "producer_epoch",
         "producer_id",
         "record_count",
+        "rest",
     )
 
     # No __init__: the two that make batches unpack a header straight into these, which saves a fifth of the time.
     buffer: memoryview
+    """All of it is there only where ``rest`` is None; ``whole`` makes it so."""
     base_offset: int
     leader_epoch: int
     magic: int
@@ -111,6 +120,15 @@ class Batch:
     producer_epoch: int
     base_sequence: int
     record_count: int
+    rest: Rest | None
+    """Whoever still has bytes of it that nobody has needed yet. Its header is always there."""
+
+    def whole(self) -> memoryview:
+        """All of its bytes."""
+        if self.rest is not None:
+            self.rest.fill()
+            self.rest = None
+        return self.buffer
 
     @property
     def last_offset(self) -> int:
@@ -191,6 +209,7 @@ def split_batches(records: memoryview, topic: str, partition: int) -> list[Batch
                 batch.record_count,
             ) = _unpack_header(records, position)
             batch.crc_is_proved = False
+            batch.rest = None
             if batch.magic == 2:
                 if (
                     length < _LENGTH_MIN
@@ -212,6 +231,19 @@ def split_batches(records: memoryview, topic: str, partition: int) -> list[Batch
         batches.append(message)
         position += message.size
     return batches
+
+
+def size_if_carried(answer: memoryview, at: int, end: int) -> tuple[int, bool]:
+    """From the header at ``at``: how long that batch is, and whether by all that the header says it goes as it is.
+
+    A length of 0: there is no whole batch of format v2 up to ``end``. Called while the bytes after the header are still
+    on their way, so nothing is an error here: ``split_batches`` will find it.
+    """
+    _, length, _, magic, _, attributes, last_offset_delta, *_, record_count = _unpack_header(answer, at)
+    size = _PREFIX.size + length
+    if magic != 2 or length < _LENGTH_MIN or size > end - at:
+        return 0, False
+    return size, not attributes & (_CONTROL | _LOG_APPEND_TIME) and last_offset_delta + 1 == record_count > 0
 
 
 def _impossible(batch: Batch, length: int) -> str:
@@ -239,6 +271,7 @@ def _legacy_message(rest: memoryview, topic: str, partition: int) -> Batch | Non
     batch.magic = magic
     batch.crc = crc
     batch.crc_is_proved = False
+    batch.rest = None
     # The bits that v2 added mean nothing here, and v0 knows no timestamp type.
     batch.attributes = attributes & (_KEPT_BY_STAMP if magic == 1 else _CODEC_MASK)
     batch.base_timestamp = batch.max_timestamp = _LEGACY_TIMESTAMP.unpack_from(rest, _LEGACY.size)[0] if magic else -1
@@ -250,7 +283,7 @@ def _legacy_message(rest: memoryview, topic: str, partition: int) -> Batch | Non
 def verify_crc(batch: Batch, topic: str, partition: int) -> None:
     """Raises CorruptBatch when the bytes are not those once signed; to be run before ``stamp`` signs them anew."""
     if batch.magic == 2:
-        actual = crc32c(batch.buffer[_ATTRIBUTES_AT:])
+        actual = crc32c(batch.whole()[_ATTRIBUTES_AT:])
     else:
         actual = zlib.crc32(batch.buffer[_MAGIC_AT:])
     if actual != batch.crc:
@@ -285,7 +318,7 @@ def stamp(
     if len(buffer) >= PATCH_BYTES_MIN:
         batch.crc = patched_crc(batch.crc, before, head, len(buffer) - HEADER.size)
     else:
-        batch.crc = crc32c(buffer[_ATTRIBUTES_AT:])
+        batch.crc = crc32c(batch.whole()[_ATTRIBUTES_AT:])
         batch.crc_is_proved = True
     _OUTSIDE_CRC.pack_into(buffer, 0, 0, len(buffer) - _PREFIX.size, -1, 2, batch.crc)
 
@@ -293,4 +326,4 @@ def stamp(
 def body(batch: Batch) -> memoryview:
     """Record count and records: the part that a carry never changes, for comparing a batch with its copy."""
     assert batch.magic == 2, "a legacy message is never carried, so it has nothing to compare"
-    return batch.buffer[_RECORD_COUNT_AT:]
+    return batch.whole()[_RECORD_COUNT_AT:]

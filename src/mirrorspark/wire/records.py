@@ -48,7 +48,7 @@ def decode_records(batch: Batch, topic: str, partition: int) -> list[Record]:
     if batch.record_count == 0 and batch.size == HEADER.size:
         return []
     try:
-        data = decompress(batch.codec, batch.buffer[HEADER.size :])
+        data = decompress(batch.codec, batch.whole()[HEADER.size :])
         return _decode_all(data, batch)
     except WireError as error:
         raise locate(error, topic, partition, batch.base_offset) from error

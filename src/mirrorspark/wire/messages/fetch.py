@@ -46,6 +46,8 @@ _ANSWER_HEAD = struct.Struct(">ihi")  # throttle, error, session id
 _ANSWER_PART_V4 = struct.Struct(">ihqq")  # partition, error, high watermark, last stable offset
 _ANSWER_PART_V5 = struct.Struct(">ihqqq")  # … log start offset
 _ABORTED = struct.Struct(">qq")  # producer id, first offset
+ANSWER_HEAD_BYTES = _ANSWER_HEAD.size
+ANSWER_PART_BYTES = _ANSWER_PART_V5.size
 _DIVERGING = struct.Struct(">iq")  # epoch, end offset
 
 
@@ -83,6 +85,8 @@ class FetchedPartition(NamedTuple):
     records: memoryview
     diverging_epoch: int
     diverging_end: int
+    at: int = -1
+    """Where ``records`` begins in the answer."""
 
 
 class FetchAnswer(NamedTuple):
@@ -212,7 +216,7 @@ def _decode_by_name(version: int, answer: memoryview) -> FetchAnswer:
             size = _bounded(size, answer, at)
             found.append(
                 FetchedPartition(
-                    topic, partition, code, high, stable, start, aborted, preferred, answer[at : at + size], -1, -1
+                    topic, partition, code, high, stable, start, aborted, preferred, answer[at : at + size], -1, -1, at
                 )
             )
             at += size
@@ -233,7 +237,7 @@ def _decode_by_id(answer: memoryview) -> FetchAnswer:
             (preferred,) = _COUNT.unpack_from(answer, at)
             size, at = _read_uvarint(answer, at + 4)
             size = _bounded(size - 1, answer, at)
-            records = answer[at : at + size]
+            records_at, records = at, answer[at : at + size]
             at += size
             diverging = (-1, -1)
             if answer[at]:
@@ -241,7 +245,9 @@ def _decode_by_id(answer: memoryview) -> FetchAnswer:
             else:
                 at += 1
             found.append(
-                FetchedPartition(topic, partition, code, high, stable, start, aborted, preferred, records, *diverging)
+                FetchedPartition(
+                    topic, partition, code, high, stable, start, aborted, preferred, records, *diverging, records_at
+                )
             )
         at = _skip_tags(answer, at)
     return FetchAnswer(throttle, error, session, found)

@@ -6,8 +6,8 @@ The batches' own buffers are the request's body, uncopied. Called by ``cluster.b
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence, Sized
+from typing import NamedTuple, TypeVar
 
 from mirrorspark.errors import WireError
 
@@ -33,6 +33,8 @@ _ANSWER_V3 = struct.Struct(">ihqq")  # partition, error, base offset, log append
 _ANSWER_V5 = struct.Struct(">ihqqq")  # … log start offset
 
 Buffer = bytes | bytearray | memoryview
+Piece = TypeVar("Piece", bound=Sized)
+"""Of a batch: bytes, or what stands for them."""
 
 
 class Appended(NamedTuple):
@@ -47,17 +49,20 @@ class Appended(NamedTuple):
 
 
 def encode_produce(
-    batches: Mapping[str, Sequence[tuple[int, Buffer]]], *, timeout_ms: int, transactional_id: str | None = None
-) -> list[Buffer]:
-    """The body's parts, in order: small packed heads and, between them, the batches as they are."""
-    parts: list[Buffer] = []
+    batches: Mapping[str, Sequence[tuple[int, Sequence[Piece]]]],
+    *,
+    timeout_ms: int,
+    transactional_id: str | None = None,
+) -> list[Buffer | Piece]:
+    """The body's parts, in order: small packed heads and, between them, the pieces of each batch as they are."""
+    parts: list[Buffer | Piece] = []
     small = _nullable(transactional_id) + _HEAD.pack(ACKS_ALL, timeout_ms) + _COUNT.pack(len(batches))
     for topic, listed in batches.items():
         raw = topic.encode()
         small += _SHORT.pack(len(raw)) + raw + _COUNT.pack(len(listed))
-        for partition, buffer in listed:
-            parts.append(small + _PARTITION.pack(partition, len(buffer)))
-            parts.append(buffer)
+        for partition, pieces in listed:
+            parts.append(small + _PARTITION.pack(partition, sum(map(len, pieces))))
+            parts += pieces
             small = b""
     if small:
         parts.append(small)
