@@ -37,7 +37,9 @@ def _assert_clean(result: ChaosResult) -> None:
 
 def test_every_process_killed_in_turn_leaves_an_exact_copy(clusters_to_kill: Pair) -> None:
     order = ("lane", "target", "executor", "driver")
-    result = run_chaos(*clusters_to_kill, seed=SEED, kills=len(order), order=order, topic="kills", tell=print)
+    result = run_chaos(
+        *clusters_to_kill, seed=SEED, kills=len(order), order=order, recovers=0.0, topic="kills", tell=print
+    )
     assert sum(result.kills.values()) == len(order)
     _assert_clean(result)
 

@@ -17,6 +17,7 @@ def test_with_transactions_kills_leave_an_exact_copy(
         seed=SEED,
         kills=len(order),
         order=order,
+        recovers=0.0,
         topic="kills-in-transactions",
         transactions=True,
         tell=print,

@@ -35,6 +35,9 @@ __all__ = ["BROKER_SETTINGS", "Carrier", "ChaosResult", "run_broker_chaos", "run
 
 PAUSE_S = (0.5, 4.0)
 BROKER_PAUSE_S = (0.5, 2.0)
+RECOVERS = 2 / 3
+"""In how many cases the next kill of a process waits until the flow has caught up. Without that most kills would hit a mirror
+that is still starting, since a new start of Spark takes longer than the pauses."""
 CATCH_UP_DEADLINE_S = 300.0
 SETTLED_DEADLINE_S = 180.0
 BROKER_SETTINGS = {"min.insync.replicas": str(IN_SYNC_MIN)}
@@ -187,12 +190,14 @@ def run_chaos(
     transactions: bool = False,
     kinds: tuple[str, ...] = KINDS,
     order: Sequence[str] = (),
+    recovers: float = RECOVERS,
     extra: Mapping[str, str] | None = None,
     tell: Tell = lambda text: None,
 ) -> ChaosResult:
     """Run a mirror east->west under load through ``kills`` kills, then compare.
 
-    ``order`` names whom to hit, one after the other, for a run too short to leave that to the dice.
+    ``order`` names whom to hit, one after the other, for a run too short to leave that to the dice. With the chance
+    ``recovers`` a kill comes only after the flow has caught up; else it may well hit one that has not recovered.
     """
     assert not order or len(order) == kills, "an order has a kind for each kill"
     dice = random.Random(seed)
@@ -204,13 +209,20 @@ def run_chaos(
     clusters = ("east", source.bootstrap), ("west", target.bootstrap)
     mirror = Mirror(mirror_properties(*clusters, extra=settings), folder=folder)
     faults = process_kills(source, target, mirror)
+
+    def settled(watch: StallWatch, name: str) -> None:
+        if dice.random() < recovers:
+            began = time.monotonic()
+            _wait_until_arrived(workload, watch, name)
+            tell(f"  caught up after {time.monotonic() - began:.1f} s")
+
     try:
         _Chaos(source, target, workload, mirror, f"east.{topic}", rate, tell).run(
             result,
             dice,
             kills,
             lambda number: faults[order[number - 1] if order else dice.choice(kinds)],
-            lambda watch, name: None,  # the next kill may well hit a flow that has not recovered
+            settled,
         )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -255,14 +267,9 @@ def run_broker_chaos(
     names = list(order) or drawn(seed, kinds, faults)
 
     def settled(watch: StallWatch, name: str) -> None:
-        """All replicas are in sync, and what had been acknowledged when the fault was undone has arrived."""
-        wanted = [len(book) for book in workload.ledger.books]
-        try:
-            for cluster in (source, target):
-                wait_all_in_sync(cluster.bootstrap)
-            wait_for(lambda: not watch.missing(wanted), "the flow to go on", SETTLED_DEADLINE_S)
-        except LabError as error:
-            raise LabError(f"after {name}: {error}; missing, by partition: {watch.missing(wanted)}") from error
+        for cluster in (source, target):
+            wait_all_in_sync(cluster.bootstrap)
+        _wait_until_arrived(workload, watch, name)
 
     try:
         _Chaos(source, target, workload, runner, remote, rate, tell, BROKER_PAUSE_S, lasting_s).run(
@@ -271,6 +278,15 @@ def run_broker_chaos(
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return result
+
+
+def _wait_until_arrived(workload: Workload, watch: StallWatch, name: str) -> None:
+    """What has been acknowledged by now."""
+    wanted = [len(book) for book in workload.ledger.books]
+    try:
+        wait_for(lambda: not watch.missing(wanted), "the flow to go on", SETTLED_DEADLINE_S)
+    except LabError as error:
+        raise LabError(f"after {name}: {error}; missing, by partition: {watch.missing(wanted)}") from error
 
 
 def _mode(transactions: bool) -> dict[str, str]:
