@@ -36,8 +36,8 @@ __all__ = ["BROKER_SETTINGS", "Carrier", "ChaosResult", "run_broker_chaos", "run
 PAUSE_S = (0.5, 4.0)
 BROKER_PAUSE_S = (0.5, 2.0)
 RECOVERS = 2 / 3
-"""In how many cases the next kill of a process waits until the flow has caught up. Without that most kills would hit a mirror
-that is still starting, since a new start of Spark takes longer than the pauses."""
+"""In how many cases the next kill of a process waits until the flow has caught up. Without that most kills would hit a
+mirror that is still starting, since a new start of Spark takes longer than the pauses."""
 CATCH_UP_DEADLINE_S = 300.0
 SETTLED_DEADLINE_S = 180.0
 BROKER_SETTINGS = {"min.insync.replicas": str(IN_SYNC_MIN)}
