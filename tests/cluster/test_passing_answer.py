@@ -189,13 +189,21 @@ def test_a_body_that_cannot_be_doubled_is_read(monkeypatch: pytest.MonkeyPatch) 
     assert not Outlet().can_send(body), "it is no longer in a pipe"
 
 
-def test_closing_gives_every_descriptor_back() -> None:
-    before = set(os.listdir("/proc/self/fd"))
+def test_closing_gives_every_descriptor_back_also_of_what_is_on_its_way() -> None:
+    before = len(os.listdir("/proc/self/fd"))
     dice = random.Random(5)
-    pool = BufferPool(8 * 1024 * 1024, 2, PipePool())
-    answer = _received(_raw(dice), pool, dice)
-    assert answer.piped
-    pipes_module._nothing()
+    pipes = PipePool()
+    pool = BufferPool(8 * 1024 * 1024, 2, pipes)
+    answer, outlet = _received(_raw(dice), pool, dice), Outlet()
+    body = next(iter(answer.piped.values()))
+    assert outlet.can_send(body)
+    assert len(os.listdir("/proc/self/fd")) > before
+    pipes.close()
+    outlet.close()
+    assert len(os.listdir("/proc/self/fd")) <= before + 1, "/dev/null stays open, once for the process"
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        Outlet().can_send(body)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        body.read()
     answer.release()
-    del answer, pool
-    assert len(set(os.listdir("/proc/self/fd")) - before) <= 1, "/dev/null stays open, once for the process"
+    assert pipes.take() is None

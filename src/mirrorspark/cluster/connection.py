@@ -449,6 +449,7 @@ class Connection:
         self.loop.remove_writer(self._sock.fileno())
         self._sock.close()
         self._outgoing.clear()
+        self._outlet.close()
         if self._answer is not None:
             # What has come of it is of no use, and its place is counted.
             self._answer.release()

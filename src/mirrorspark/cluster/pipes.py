@@ -34,18 +34,25 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Pipe:
-    """Its two ends; closed when nobody holds it any more."""
+    """Its two ends."""
 
     __slots__ = ("reader", "writer")
 
     def __init__(self) -> None:
         """Raises OSError where the system gives none of this size."""
         self.reader, self.writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        fcntl.fcntl(self.writer, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        try:
+            fcntl.fcntl(self.writer, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        except OSError:
+            self.close()
+            raise
 
-    def __del__(self) -> None:
-        os.close(self.reader)
-        os.close(self.writer)
+    def close(self) -> None:
+        """Whatever still lies in it is gone, and who uses it gets an OSError."""
+        ends, self.reader, self.writer = (self.reader, self.writer), -1, -1
+        for end in ends:
+            if end >= 0:
+                os.close(end)
 
     def take_from(self, sock: socket.socket, size: int) -> int:
         """Move up to ``size`` bytes in; 0 at the connection's end. BlockingIOError: nothing there, or no slot free."""
@@ -78,6 +85,7 @@ class PipePool:
 
     def __init__(self, pipes_max: int = PIPES_MAX) -> None:
         self._left = pipes_max if hasattr(os, "splice") and hasattr(_libc, "tee") else 0
+        self._made: list[Pipe] = []
         self._spares: list[Pipe] = []
 
     def take(self) -> Pipe | None:
@@ -98,12 +106,24 @@ class PipePool:
             )
             return None
         self._left -= 1
+        self._made.append(pipe)
         return pipe
 
     def give_back(self, pipe: Pipe, left: int) -> None:
         """``left`` bytes are still in it, which nobody needs."""
-        pipe.throw_away(left)
-        self._spares.append(pipe)
+        if self._made:
+            pipe.throw_away(left)
+            self._spares.append(pipe)
+
+    def close(self) -> None:
+        """At once, those in use too: whoever goes on with one loses its connection, as in a crash."""
+        for pipe in self._made:
+            pipe.close()
+        self._left = 0
+        self._made.clear()
+        self._spares.clear()
+
+    __del__ = close
 
 
 class PipedBody:
@@ -172,6 +192,9 @@ class Outlet:
             return False
         self._left = doubled
         return True
+
+    def close(self) -> None:
+        self._pool.close()
 
     def send(self, sock: socket.socket, *, more: bool) -> None:
         """All of what was begun with. Raises BlockingIOError when the socket takes no more for now: call again later."""

@@ -458,6 +458,7 @@ class LaneRun:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._express.close()
         self._express.appender.close()
+        self._express.memory.close()
         self._books.close()
         if self._books.has_events:
             try:

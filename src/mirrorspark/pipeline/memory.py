@@ -29,6 +29,11 @@ class LaneMemory:
         used = self.pool.live_bytes
         return used + promised == 0 or used + promised + self.answer_bytes_max <= self.bytes_max
 
+    def close(self) -> None:
+        """The lane's attempt is over, and what it still holds is of no use to anybody."""
+        if self.pool.pipes is not None:
+            self.pool.pipes.close()
+
     def promise(self) -> None:
         self._promised += 1
 
