@@ -90,7 +90,8 @@ class Limits:
     progress_interval_ms: int = 5_000
     """Ledger and MirrorMaker 2 progress are written this often, and at each clean end."""
     report_interval_ms: int = 1_000
-    receipts_interval_ms: int = 5_000
+    receipts_interval_ms: int = 60_000
+    """While Spark takes them the lane stands still, some 20 ms."""
     release_wait_ms_max: int = 10_000
     """How long a lane waits for a partition that another lane should let go, before it fences that lane there."""
     transaction_interval_ms: int = 100

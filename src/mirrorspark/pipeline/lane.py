@@ -54,6 +54,7 @@ log = logging.getLogger("mirrorspark.lane")
 
 START_TIMEOUT_S = 60.0
 DRAIN_TIMEOUT_S = 20.0
+FAILURE_LOOK_S = 5.0
 BRIDGE_EPOCH = 0
 """Of lanes that carry while Spark starts, and give way to its lanes (``bridge``). Spark's epochs begin at 1."""
 
@@ -409,19 +410,23 @@ class LaneRun:
     # -- receipts, and the end --------------------------------------------------------------------------------------
 
     async def next_receipts(self) -> list[Receipt] | None:
-        """Carry for a while, then hand out what was appended; None when the attempt is over. Raises what ended it."""
+        """Carry for a while, then hand out what was appended; None when the attempt is over. Raises what ended it.
+
+        While Spark takes what is handed out the lane stands still, some 20 ms: so that is not done often.
+        """
         if self._state in ("ended", "superseded"):
             return None
-        pause = min(self._limits.receipts_interval_ms / 1000, max(0.0, self._ends_at - time.monotonic()))
-        try:
-            async with asyncio.timeout(pause):
-                await self._end.wait()
-        except TimeoutError:
-            pass
-        failure = self._troubles.failure or self._express.ended
-        if failure is not None:
-            await self._abandon()
-            raise failure
+        until = min(self._ends_at, time.monotonic() + self._limits.receipts_interval_ms / 1000)
+        while True:
+            await self._raise_failure()
+            left = until - time.monotonic()
+            if self._end.is_set() or left <= 0:
+                break
+            try:
+                async with asyncio.timeout(min(left, FAILURE_LOOK_S)):
+                    await self._end.wait()
+            except TimeoutError:
+                pass
         tracks = list(self._tracks.values())
         if self._state == "superseded":
             await self._abandon()
@@ -432,6 +437,12 @@ class LaneRun:
                 await self._abandon()
                 raise
         return self._books.receipts(tracks)
+
+    async def _raise_failure(self) -> None:
+        failure = self._troubles.failure or self._express.ended
+        if failure is not None:
+            await self._abandon()
+            raise failure
 
     async def _leave(self) -> None:
         """A clean end: everything fetched is appended, committed and signed off."""
