@@ -55,6 +55,7 @@ log = logging.getLogger("mirrorspark.lane")
 START_TIMEOUT_S = 60.0
 DRAIN_TIMEOUT_S = 20.0
 FAILURE_LOOK_S = 5.0
+"""How long a lane may go on before it is noticed that a part of it has failed."""
 BRIDGE_EPOCH = 0
 """Of lanes that carry while Spark starts, and give way to its lanes (``bridge``). Spark's epochs begin at 1."""
 
