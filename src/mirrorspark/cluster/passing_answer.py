@@ -16,8 +16,8 @@ from mirrorspark.wire.messages.fetch_walk import Stretch, walk_fetch
 __all__ = ["PASSING_BATCH_BYTES_MIN", "PassingAnswer"]
 
 PASSING_BATCH_BYTES_MIN = 128 * 1024
-"""A batch that passes takes a few calls more than one that is copied. Chosen, not measured: batches of a megabyte and of some
-hundred kilobytes were."""
+"""A batch that passes takes a few calls more than one that is copied. Chosen, not measured: batches of a megabyte and of
+some hundred kilobytes were."""
 
 
 class PassingAnswer:
