@@ -38,7 +38,7 @@ from mirrorspark.control.heartbeats import HeartbeatJob
 from mirrorspark.lab.catch_up import wait_until_caught_up
 from mirrorspark.lab.checker import check_copy
 from mirrorspark.lab.clients import admin as new_admin
-from mirrorspark.lab.clients import create_topic, end_offsets, producer, topic_partitions
+from mirrorspark.lab.clients import create_topic, end_offsets, producer, topic_partitions, wait_for
 from mirrorspark.lab.flow_without_spark import LaneProcesses
 from mirrorspark.lab.locked_pair import LockedPair, grant, revoke
 from mirrorspark.lab.workload import Workload
@@ -201,10 +201,16 @@ class LockedFlow:
         assert client.flush(REQUEST_S) == 0
 
     def _commit(self, offset: int) -> None:
+        """Until it is taken: a cluster refuses its first commits while their coordinator loads, partition by partition."""
         at = TopicPartition(self.plain, 0, offset)
         wanted = [ConsumerGroupTopicPartitions(self.group, [at])]
-        answers = admin(self.pair.source.bootstrap).alter_consumer_group_offsets(wanted, request_timeout=REQUEST_S)
-        answers[self.group].result(REQUEST_S)
+        client = admin(self.pair.source.bootstrap)
+
+        def is_taken() -> bool:
+            answers = client.alter_consumer_group_offsets(wanted, request_timeout=REQUEST_S)
+            return all(one.error is None for one in answers[self.group].result(REQUEST_S).topic_partitions)
+
+        wait_for(is_taken, f"a commit of {self.group}", DEADLINE_S)
 
     # -- what it says -----------------------------------------------------------------------------------------------
 

@@ -104,14 +104,17 @@ async def _everything_works(flow: LockedFlow) -> None:
 async def _until_told(flow: LockedFlow, acl: RequiredAcl, *, or_works: bool) -> str:
     """What names the ACL; empty if everything that was driven so far works without."""
     seen = ""
-    async with asyncio.timeout(DEADLINE_S):
-        while not (told := flow.told(acl)):
-            if or_works and not (missing := await asyncio.to_thread(flow.missing, whole=False)):
-                break
-            if or_works and missing != seen:
-                print(f"{flow.alias}: without it there is still to come: {missing}", flush=True)
-                seen = missing
-            await asyncio.sleep(0.25)
+    try:
+        async with asyncio.timeout(DEADLINE_S):
+            while not (told := flow.told(acl)):
+                if or_works and not (missing := await asyncio.to_thread(flow.missing, whole=False)):
+                    break
+                if or_works and missing != seen:
+                    print(f"{flow.alias}: without it there is still to come: {missing}", flush=True)
+                    seen = missing
+                await asyncio.sleep(0.25)
+    except TimeoutError:
+        raise AssertionError(f"{acl}: nothing says so; missing: {seen}\n{flow.report()}") from None
     return told
 
 
@@ -131,10 +134,7 @@ async def _fails_without(flow: LockedFlow, acl: RequiredAcl) -> str:
             await flow.drive()
             if acl.name.endswith(HEARTBEATS_TOPIC) and acl.operation == "Alter":
                 await asyncio.to_thread(flow.grow_heartbeats)
-            try:
-                told = await _until_told(flow, acl, or_works=False)
-            except TimeoutError:
-                raise AssertionError(f"{acl}: nothing says so\n{flow.report()}") from None
+            told = await _until_told(flow, acl, or_works=False)
         found.append(told)
         await asyncio.to_thread(flow.grant, acl)
         await flow.drive()
@@ -173,11 +173,8 @@ async def _together(work: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
     return done
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_few_lines_by_a_seed_are_needed_and_enough(
-    pair: LockedPair, tmp_path: Path, in_loop: Callable[[Coroutine[Any, Any, Any]], Any]
-) -> None:
+def test_a_few_lines_by_a_seed_are_needed_and_enough(pair: LockedPair, tmp_path: Path) -> None:
     """Each is left out of a flow of its own, told, and granted; then everything works there."""
     lines = LockedFlow(pair, 0, tmp_path).lines()
     able = [number for number, acl in enumerate(lines) if not (acl.name in SHARED and acl.operation == "Create")]
@@ -185,13 +182,12 @@ def test_a_few_lines_by_a_seed_are_needed_and_enough(
     flows = {number: LockedFlow(pair, index, tmp_path) for index, number in enumerate(numbers)}
     stop_listening = _listening(list(flows.values()))
     try:
-        told = in_loop(_all_removals(flows))
+        told = asyncio.run(_all_removals(flows))
     finally:
         stop_listening()
     assert len(told) == REMOVALS_IN_SHORT
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("transactions", [False, True], ids=["default mode", "with transactions"])
 def test_what_is_listed_is_enough_for_everything(pair: LockedPair, tmp_path: Path, transactions: bool) -> None:
