@@ -45,10 +45,11 @@ from mirrorspark.lab.workload import Workload
 from mirrorspark.names import Flow
 from mirrorspark.offsets.heartbeat import HEARTBEATS_TOPIC, Heartbeat
 from mirrorspark.plan.name_patterns import PREFIXED
+from mirrorspark.plan.replication_policy import policy_for
 from mirrorspark.plan.required_acls import INCLUDED, RequiredAcl, Resource
 from mirrorspark.settings import FlowSettings, GroupSync, Heartbeats, TopicSync
 
-__all__ = ["LANE_PATCHES", "LockedFlow"]
+__all__ = ["DEADLINE_S", "LockedFlow", "admin", "has_records", "is_seen_only_when_carried"]
 
 SEED = 20261118
 DEADLINE_S = 120.0
@@ -70,6 +71,7 @@ class LockedFlow:
         self.alias, self.target_alias = f"lockeast{number}-{os.getpid()}", f"lockwest{number}-{os.getpid()}"
         self.plain, self.more = f"{self.alias}-plain", f"{self.alias}-more"
         self.group = f"{self.alias}-readers"
+        self.first = 0  # offset of the first record, in every topic
         self.settings = FlowSettings(
             Flow(self.alias, self.target_alias),
             pair.settings("source", self.alias, number),
@@ -84,11 +86,12 @@ class LockedFlow:
                 **changes,
             },
         )
+        self.policy = policy_for(self.settings)
         self.life = FlowLife(self.settings, self._make_lanes, _is_up)
         self.lanes: list[LaneProcesses] = []
         self.logged: list[str] = []
         self.workload = Workload(pair.source.bootstrap, self.plain, 2, SEED)
-        self._is_driven = False
+        self.is_driven = False
 
     # -- ACLs -------------------------------------------------------------------------------------------------------
 
@@ -107,6 +110,9 @@ class LockedFlow:
         for one in self.required():
             wanted = [acl for acl in one.acls if left_out is None or acl.key != left_out.key]
             grant(self._bootstrap(one.cluster.alias), one.principal, wanted)
+
+    def lacks(self, acl: RequiredAcl) -> None:
+        """For flows of another way: be about to do what that one is for."""
 
     def grant(self, acl: RequiredAcl) -> None:
         grant(self._bootstrap(acl.cluster), self._principal(acl.cluster), [acl])
@@ -132,12 +138,16 @@ class LockedFlow:
         """What is on the source before the flow begins."""
         source = self.pair.source.bootstrap
         self.workload.create_topic({"retention.ms": RETENTIONS[0]})
-        self.workload.produce(20, has_ancient=False)
         create_topic(source, f"{self.more}-1", 1, client=admin(source))
+        self.before_records()
+        self.workload.produce(20, has_ancient=False)
         self._write(f"{self.more}-1", 5)
         self._write_heartbeat()
         self._commit(3)
         _allow_reader(source, self.plain, self.alias)
+
+    def before_records(self) -> None:
+        """For flows of another way: what the source has to have before the first record."""
 
     async def live(self, work: Callable[[], Any]) -> None:
         """Run the flow and its heartbeats for as long as ``work`` takes."""
@@ -153,8 +163,8 @@ class LockedFlow:
 
     async def drive(self) -> None:
         """Once: a new topic, more partitions, other settings, another commit, and a lane that is killed."""
-        if not self._is_driven:
-            self._is_driven = True
+        if not self.is_driven:
+            self.is_driven = True
             await asyncio.to_thread(self._drive)
 
     def _drive(self) -> None:
@@ -202,7 +212,7 @@ class LockedFlow:
 
     def _commit(self, offset: int) -> None:
         """Until it is taken: a cluster refuses its first commits while their coordinator loads, partition by partition."""
-        at = TopicPartition(self.plain, 0, offset)
+        at = TopicPartition(self.plain, 0, self.first + offset)
         wanted = [ConsumerGroupTopicPartitions(self.group, [at])]
         client = admin(self.pair.source.bootstrap)
 
@@ -244,35 +254,41 @@ class LockedFlow:
 
     def missing(self, *, whole: bool) -> str:
         """What does not work yet, in a word; empty when all does. ``whole``: after everything was driven."""
-        target, remote = self.pair.target.bootstrap, f"{self.alias}."
-        status = self.life.status
-        topics = [self.plain, f"{self.more}-1", *([f"{self.more}-2"] if whole else [])]
-        counts = {self.plain: 3 if whole else 2, f"{self.more}-1": 2 if whole else 1}
-        for topic in topics:
-            if _partitions(target, remote + topic) < counts.get(topic, 1):
+        target, remote = self.pair.target.bootstrap, self.policy.remote
+        for topic, partitions in self.topics(whole).items():
+            if _partitions(target, remote(topic)) < partitions:
                 return f"partitions of {topic}"
-            if _records(target, remote + topic) < _records(self.pair.source.bootstrap, topic):
+            if _records(target, remote(topic)) < _records(self.pair.source.bootstrap, topic):
                 return f"records of {topic}"
-        checks: dict[str, Callable[[], bool]] = {
+        return next((what for what, holds in self.checks(whole).items() if not holds()), "")
+
+    def topics(self, whole: bool) -> dict[str, int]:
+        """Those that shall be on the target, with so many partitions."""
+        found = {self.plain: 3 if whole else 2, f"{self.more}-1": 2 if whole else 1}
+        return found | ({f"{self.more}-2": 1} if whole else {})
+
+    def checks(self, whole: bool) -> dict[str, Callable[[], bool]]:
+        target, remote, status = self.pair.target.bootstrap, self.policy.remote, self.life.status
+        sync = self.settings.topic_sync
+        return {
             "heartbeats sent": lambda: status.heartbeats_sent > 0,
-            "heartbeats carried": lambda: _has_records(target, remote + HEARTBEATS_TOPIC),
-            "settings": lambda: _retention(target, remote + self.plain) == RETENTIONS[whole],
-            "an ACL": lambda: _has_reader(target, remote + self.plain, self.alias),
-            "a group": lambda: self._group_on_target() >= (9 if whole else 3),
-            "checkpoints": lambda: _has_records(target, f"{remote}checkpoints.internal"),
+            "heartbeats carried": lambda: has_records(target, remote(HEARTBEATS_TOPIC)),
+            "settings": lambda: not sync.configs_enabled or _retention(target, remote(self.plain)) == RETENTIONS[whole],
+            "an ACL": lambda: _has_reader(target, remote(self.plain), self.alias),
+            "a group": lambda: self._group_on_target() >= self.first + (9 if whole else 3),
+            "checkpoints": lambda: has_records(target, self.policy.checkpoints_topic(self.alias)),
             "commits followed": lambda: status.groups.get("mode") == "following",
-            "offset syncs": lambda: _has_records(
+            "offset syncs": lambda: has_records(
                 self.pair.source.bootstrap, f"mm2-offset-syncs.{self.target_alias}.internal"
             ),
             "no failure": lambda: self.life.error is None and not status.failures,
         }
-        return next((what for what, holds in checks.items() if not holds()), "")
 
     def _group_on_target(self) -> int:
         client = admin(self.pair.target.bootstrap)
         wanted = [ConsumerGroupTopicPartitions(self.group)]
         found = client.list_consumer_group_offsets(wanted, request_timeout=REQUEST_S)[self.group].result(REQUEST_S)
-        remote = f"{self.alias}.{self.plain}"
+        remote = self.policy.remote(self.plain)
         return max((at.offset for at in found.topic_partitions if (at.topic, at.partition) == (remote, 0)), default=-1)
 
     async def until_works(self, *, whole: bool) -> None:
@@ -289,7 +305,7 @@ class LockedFlow:
     def check_copy(self) -> None:
         """Nothing lost, nothing twice."""
         source, target = self.pair.source.bootstrap, self.pair.target.bootstrap
-        remote = f"{self.alias}.{self.plain}"
+        remote = self.policy.remote(self.plain)
         wait_until_caught_up(source, target, self.plain, remote)
         verdict = check_copy(target, remote, self.workload.ledger)
         assert verdict.is_clean, verdict.report()
@@ -314,7 +330,7 @@ async def _is_up() -> None:
     """There is no Spark to wait for."""
 
 
-def _has_records(bootstrap: str, topic: str) -> bool:
+def has_records(bootstrap: str, topic: str) -> bool:
     return _partitions(bootstrap, topic) > 0 and _records(bootstrap, topic) > 0
 
 

@@ -15,7 +15,7 @@ from kafka.protocol.consumer import ListOffsetsRequest
 from mirrorspark.cluster.broker_errors import ErrorCode, broker_error, is_retriable, is_stale_metadata
 from mirrorspark.cluster.cluster_client import ClusterClient, PartitionLeader
 from mirrorspark.cluster.deadline import Deadline
-from mirrorspark.errors import ClusterError, Unreachable
+from mirrorspark.errors import BrokerError, ClusterError, Unreachable
 from mirrorspark.names import TopicPartition
 from mirrorspark.wire.messages.fetch import (
     FETCH_API_KEY,
@@ -33,6 +33,8 @@ __all__ = ["EARLIEST", "LATEST", "LogSlice", "list_offset", "list_offsets", "rea
 EARLIEST = -2
 LATEST = -1
 RETRY_PAUSE_S = 0.1
+MISSING_TOPIC_S_MAX = 10.0
+"""A topic that is new may be missing from a broker's list for a moment; after so long it is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ async def read_log(
 ) -> LogSlice:
     """One fetch at ``offset``; follows the leader and retries what passes until the deadline. May return no batch."""
     limits = FetchLimits(wait_ms, 1, bytes_max, bytes_max, read_committed)
+    patience = Deadline(MISSING_TOPIC_S_MAX)
     while True:
         try:
             leader = await _leader(client, at, "Fetch")
@@ -72,7 +75,7 @@ async def read_log(
             link.close()
             code = ErrorCode.REQUEST_TIMED_OUT
         except ClusterError as error:
-            if not error.retriable or deadline.passed:
+            if not error.retriable or deadline.passed or _is_gone(error, patience):
                 raise
             code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         else:
@@ -106,6 +109,7 @@ async def list_offsets(
     LATEST offset ends before the first transaction that is still open."""
     found: dict[TopicPartition, int] = {}
     missing = list(wanted)
+    patience = Deadline(MISSING_TOPIC_S_MAX)
     while missing:
         code, about = 0, missing[0]
         by_node: dict[int, list[TopicPartition]] = {}
@@ -122,7 +126,7 @@ async def list_offsets(
                         else:
                             code, about = part.error_code, at
         except ClusterError as error:
-            if not error.retriable or deadline.passed:
+            if not error.retriable or deadline.passed or _is_gone(error, patience):
                 raise
             code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         missing = [at for at in missing if at not in found]
@@ -154,8 +158,19 @@ async def _leader(client: ClusterClient, at: TopicPartition, asked_for: str) -> 
         leader = client.leader(at)
     if leader is None:
         client.check_allowed(at, asked_for)
+        if at.topic not in client.topics:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            raise broker_error(
+                code, "Metadata", f"{at} on cluster {client.alias}", topic=at.topic, partition=at.partition
+            )
         raise Unreachable(f"{at}: no leader on cluster {client.alias} now", topic=at.topic, partition=at.partition)
     return leader
+
+
+def _is_gone(error: ClusterError, patience: Deadline) -> bool:
+    """Whether the cluster says that there is no such topic, and has had the time to know of it."""
+    is_missing = isinstance(error, BrokerError) and error.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return is_missing and patience.passed
 
 
 async def _recover(client: ClusterClient, at: TopicPartition, code: int) -> None:

@@ -225,26 +225,26 @@ class _Pass:
     ) -> None:
         """Copies whose source topic was gone in the last pass, if it is still gone: asked for by its name.
 
-        A topic that may not be seen any more is missing from the list, too; asked by name, the source says which.
+        A topic that may not be seen any more is missing from the list, too; asked by name, the source says which. What is
+        refused, or cannot be said now, stays for the next pass.
         """
-        wanted = {topic: one for topic, one in doomed.items() if topic not in there and self._rules.wants(topic)}
-        doomed.clear()
-        if not wanted or not there:
+        is_wanted = self._rules.settings.policies.on_source_topic_deleted == "delete"
+        for topic in [one for one in doomed if one in there or not self._rules.wants(one) or not is_wanted]:
+            del doomed[topic]
+        if not doomed or not there:
             return
-        gone = {
-            topic.name
-            for topic in await self._source.refresh(sorted(wanted))
-            if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        }
-        copies = {
-            one.remote_topic: topic
-            for topic, one in wanted.items()
-            if topic in gone and _is_still(one, remote.get(one.remote_topic))
-        }
+        answers = {topic.name: topic.error_code for topic in await self._source.refresh(sorted(doomed))}
+        for topic, one in list(doomed.items()):
+            is_hidden = answers.get(topic) == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            if is_hidden or not _is_still(one, remote.get(one.remote_topic)):
+                del doomed[topic]
+        gone = [topic for topic in doomed if answers.get(topic) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+        copies = {doomed[topic].remote_topic: topic for topic in gone}
         refused = await delete_topics(self._target, copies) if copies else {}
         flow = self._rules.settings.flow
         for copy, topic in copies.items():
             if copy not in refused:
+                del doomed[topic]
                 text = f"is gone from {flow.source}; its copy {copy} on {flow.target} was deleted"
                 self._result.events.append(Event(EventKind.SOURCE_TOPIC_DELETED, text, topic=topic))
         self._refused(refused, "its source topic is gone and it shall be deleted: ")

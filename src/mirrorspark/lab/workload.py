@@ -86,7 +86,7 @@ class Workload:
             self._thread = None
         self.settle(deadline_s)
         if self._failure is not None:
-            raise LabError(f"the workload on {self.topic} failed: {self._failure}") from self._failure
+            raise LabError(f"the workload on {self.topic} failed: {self._failure!r}") from self._failure
 
     def settle(self, deadline_s: float) -> None:
         """Wait until every record sent is acknowledged; give up on the rest when time is over."""
@@ -112,8 +112,8 @@ class Workload:
                     self._send_next(has_ancient)
                     sent += 1
                 self._poll(POLL_S)
-        except (KafkaException, LabError) as error:
-            self._failure = error
+        except Exception as error:  # noqa: BLE001  (raised by ``stop``: a run whose load has ended proves nothing)
+            self._failure = self._failure or error
 
     def _send_next(self, has_ancient: bool) -> None:
         """The next record of the partition whose turn it is; waits while too many are outstanding."""
@@ -131,11 +131,14 @@ class Workload:
 
         def settled(error: KafkaError | None, message: Any) -> None:
             self._outstanding -= 1
-            # A broker that knows a repeated batch but no longer where it is answers without an offset.
-            if error is None and message.offset() >= 0:
-                self.ledger.acknowledge(record.partition, record.sequence, message.offset(), content)
-            else:
-                self.ledger.doubt(record.partition, record.sequence, content)
+            try:
+                # A broker that knows a repeated batch but no longer where it is answers without an offset.
+                if error is None and message.offset() >= 0:
+                    self.ledger.acknowledge(record.partition, record.sequence, message.offset(), content)
+                    return
+            except Exception as problem:  # noqa: BLE001  (raised by ``stop``; the client's own code would lose its name)
+                self._failure = problem
+            self.ledger.doubt(record.partition, record.sequence, content)
 
         while True:
             client = self._producer(record.codec)

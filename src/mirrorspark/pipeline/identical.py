@@ -14,6 +14,7 @@ from dataclasses import replace
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.log_reader import EARLIEST, LATEST, list_offset
+from mirrorspark.cluster.missing_acl import is_denial
 from mirrorspark.cluster.topic_configs import effective_config
 from mirrorspark.cluster.writer import Writer, is_newest
 from mirrorspark.errors import BrokerError
@@ -60,7 +61,8 @@ class IdenticalOffsets:
     # -- before the first record ------------------------------------------------------------------------------------
 
     async def why_not(self, track: Track) -> str:
-        """Why this topic cannot have identical offsets, whatever its log looks like; "" if it can."""
+        """Why this topic cannot have identical offsets, whatever its log looks like; "" if it can. Raises BrokerError where
+        an ACL is missing: once given up they cannot be had again, and the ACL can."""
         if self.impossible:
             return self.impossible
         key = (track.source.topic, track.remote.topic)
@@ -74,7 +76,7 @@ class IdenticalOffsets:
         try:
             policy = await effective_config(client, topic, "cleanup.policy")
         except BrokerError as error:
-            if error.retriable:
+            if error.retriable or is_denial(error.error_code):
                 raise
             return f"the settings of {topic} on cluster {client.alias} cannot be looked at: {error}"
         if "compact" not in policy:
@@ -102,8 +104,8 @@ class IdenticalOffsets:
         try:
             await raise_level(self._target, self.filler, track.remote, level, lambda text: _say(track, text))
         except (LevelNotReached, BrokerError) as error:
-            if error.retriable:
-                raise
+            if error.retriable or (isinstance(error, BrokerError) and is_denial(error.error_code)):
+                raise  # a missing ACL: whoever comes next goes on filling
             self._tell(track, EventKind.PARITY_REFUSED, level, f"it cannot be brought to offset {level}: {error}")
             end = await list_offset(self._target, track.remote, LATEST, deadline)
             return replace(position, downstream_end=end, parity=Parity(level, level))

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.group_positions import GroupPositions
-from mirrorspark.errors import ClusterError, MirrorError, NewerFormat
+from mirrorspark.errors import BrokerError, ClusterError, MirrorError, NewerFormat, Unreachable
 from mirrorspark.names import TopicPartition
 from mirrorspark.offsets.position import Position
 from mirrorspark.pipeline.express import Express
@@ -32,6 +32,8 @@ REQUEST_TIMEOUT_S = 60.0
 OWN_TOGETHER_MAX = 500
 """Partitions owned in one go: bounds one OffsetCommit and the time until the first of many partitions flows."""
 RETRY_OWNING_S = 30.0
+LEADER_AGAIN_S = 0.5
+"""A partition without leader is looked at again after so long."""
 SUCCESSOR_INTERVAL_S = 2.0
 """Between two looks whether a newer attempt of this lane has put its name on a partition."""
 
@@ -145,6 +147,8 @@ class Ownership:
                 await asyncio.sleep(RELEASE_POLL_S)
                 continue
             try:
+                await self._refresh_leaders(some)
+                some = self._with_leaders(some)
                 failed = await self._own(some)
             except ClusterError as error:
                 if not error.retriable:
@@ -154,8 +158,35 @@ class Ownership:
                 continue
             await self._settle(some, failed)
 
+    def _with_leaders(self, tracks: list[Track]) -> list[Track]:
+        """Those that have one on both clusters. The others wait by themselves: a topic that is gone, or a broker that is
+        down, must not keep those from flowing that are well."""
+        able = []
+        for track in tracks:
+            problem = self._without_leader(self._source, track.source) or self._without_leader(
+                self._target, track.remote
+            )
+            if problem is None:
+                able.append(track)
+            else:
+                self._wanted.discard(track)
+                self._troubles.stopped(track, problem)
+                if problem.retriable:
+                    track.retry_at = time.monotonic() + LEADER_AGAIN_S
+        return able
+
+    def _without_leader(self, client: ClusterClient, at: TopicPartition) -> ClusterError | None:
+        if client.leader(at) is not None:
+            return None
+        try:
+            client.check_allowed(at, "ListOffsets")
+        except BrokerError as error:
+            return error
+        return Unreachable(f"{at}: no leader on cluster {client.alias} now", topic=at.topic, partition=at.partition)
+
     async def _own(self, tracks: list[Track]) -> dict[Track, Exception]:
-        await self._refresh_leaders(tracks)
+        if not tracks:
+            return {}
         for track in tracks:
             waited_ms = (time.monotonic() - track.wanted_since) * 1000
             track.force_ownership = waited_ms > self._release_wait_ms_max

@@ -293,6 +293,8 @@ class Recovery:
 
     async def _start(self, track: Track, committed: tuple[int, str] | None, deadline: Deadline) -> Start:
         position = Position.from_commit(*committed) if committed else None
+        if self._identical is not None:
+            await self._identical.why_not(track)  # may not be asked: the partition waits, here and nowhere later
         stood = await stood_on_earlier_topic(track, position, self._last_booked)
         if stood is not None:
             text = after_deletion(self._settings.policies)
