@@ -87,6 +87,7 @@ class LockedFlow:
             },
         )
         self.policy = policy_for(self.settings)
+        self.choices = AclChoices({}, {})
         self.life = FlowLife(self.settings, self._make_lanes, _is_up)
         self.lanes: list[LaneProcesses] = []
         self.logged: list[str] = []
@@ -101,7 +102,7 @@ class LockedFlow:
         other = replace(
             self.settings, flow=back, source=self.settings.target, target=self.settings.source, enabled=False
         )
-        return acls_of([self.settings], AclChoices({}, {}), others=[other])
+        return acls_of([self.settings], self.choices, others=[other])
 
     def lines(self) -> list[RequiredAcl]:
         return [acl for one in self.required() for acl in one.acls]
@@ -109,18 +110,18 @@ class LockedFlow:
     def grant_all_but(self, left_out: RequiredAcl | None = None) -> None:
         for one in self.required():
             wanted = [acl for acl in one.acls if left_out is None or acl.key != left_out.key]
-            grant(self._bootstrap(one.cluster.alias), one.principal, wanted)
+            grant(self.bootstrap(one.cluster.alias), one.principal, wanted)
 
     def lacks(self, acl: RequiredAcl) -> None:
         """For flows of another way: be about to do what that one is for."""
 
     def grant(self, acl: RequiredAcl) -> None:
-        grant(self._bootstrap(acl.cluster), self._principal(acl.cluster), [acl])
+        grant(self.bootstrap(acl.cluster), self._principal(acl.cluster), [acl])
 
     def revoke(self, acl: RequiredAcl) -> None:
-        revoke(self._bootstrap(acl.cluster), self._principal(acl.cluster), acl)
+        revoke(self.bootstrap(acl.cluster), self._principal(acl.cluster), acl)
 
-    def _bootstrap(self, alias: str) -> str:
+    def bootstrap(self, alias: str) -> str:
         return (self.pair.source if alias == self.alias else self.pair.target).bootstrap
 
     def _principal(self, alias: str) -> str:

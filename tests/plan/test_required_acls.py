@@ -177,6 +177,12 @@ def test_failover_and_takeover_on_demand() -> None:
         "Describe on group g of east",
         "Read on group g of west",
         "Read on topic __consumer_offsets of west",
+        "Read on topic mirrorspark-plan.west.internal of east",
+        "Read on topic mirrorspark-status.west.internal of east",
+    }
+    same = replace(settings, naming=Naming("same-name"))
+    assert _texts(_acls(same, with_failover=True)) - _texts(_acls(same)) == {
+        *_more(settings, with_failover=True),
         "Read on group __mirrorspark-west->east of east",
     }
     assert _more(settings, with_takeover=True) == {

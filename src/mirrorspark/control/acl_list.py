@@ -105,6 +105,7 @@ def _heartbeats_on_source(one: FlowSettings, pairs: Iterable[FlowSettings]) -> l
 def own_names(settings: FlowSettings) -> OwnNames:
     flow = settings.flow
     books = flow.books
+    back = Flow(flow.target, flow.source, flow.instance)
     return OwnNames(
         plan=plan_topic(books),
         status=status_topic(books),
@@ -116,7 +117,9 @@ def own_names(settings: FlowSettings) -> OwnNames:
         transactional_ids=transactional_id(settings, 0).removesuffix("0"),
         mirror_maker_group=settings.connect.group or f"{flow.source}-mm2",
         mirror_maker_status=settings.connect.status_topic or f"mm2-status.{flow.source}.internal",
-        positions_group_back=positions_group(Flow(flow.target, flow.source, flow.instance)),
+        positions_group_back=positions_group(back),
+        plan_back=plan_topic(back.books),
+        status_back=status_topic(back.books),
     )
 
 

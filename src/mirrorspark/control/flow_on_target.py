@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from mirrorspark.cluster.broker_errors import ErrorCode, broker_error
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.group_positions import GroupPositions
@@ -59,7 +60,8 @@ class Place:
 
 @dataclass
 class FlowOnTarget:
-    """``async with`` reaches the target and reads both topics. Raises NeverRan where they are not there."""
+    """``async with`` reaches the target and reads both topics. Raises NeverRan where they are not there,
+    BrokerError where they may not be read."""
 
     settings: FlowSettings
     plan: Plan | None = None
@@ -87,12 +89,16 @@ class FlowOnTarget:
 
     async def _read(self) -> None:
         names = [self._plans.topic, self._statuses.topic]
-        there = {topic.name for topic in await self._target.refresh(names) if topic.error_code == 0}
-        missing = [name for name in names if name not in there]
+        flow = self.settings.flow
+        missing = {topic.name: topic.error_code for topic in await self._target.refresh(names) if topic.error_code}
+        for name, code in missing.items():
+            if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:  # whether it ran we cannot know
+                about = f"topic {name} on cluster {flow.target}"
+                raise broker_error(code, "Metadata", about, before="Fetch", flow=str(flow))
         if missing:
             raise NeverRan(
-                f"flow {self.settings.flow}: cluster {self.settings.flow.target} has no topic {missing[0]}: no mirrorspark "
-                "has run this flow there yet, or it may not be seen"
+                f"flow {flow}: cluster {flow.target} has no topic {next(iter(missing))}: no mirrorspark has run this flow "
+                "there yet"
             )
         deadline = Deadline(READ_TIMEOUT_S)
         plans = await self._plans.read_all(deadline)

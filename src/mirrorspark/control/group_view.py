@@ -7,7 +7,7 @@ Asks the clusters themselves, so it does not matter where the mirror runs, or wh
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
 from mirrorspark.cluster.cluster_client import ClusterClient
@@ -113,7 +113,14 @@ class GroupView:
         self._translation = GroupTranslation(self._source, self.target, settings)
         self._chosen = GroupFilter(settings.group_sync.groups, settings.group_sync.groups_exclude)
         self._ours: dict[tuple[str, TopicPartition], Synced] = {}
-        self.notices: list[str] = []
+        self.remarks: list[str] = []
+        self.refused: dict[str, BrokerError] = {}
+        """Groups that the last listing could not look at, on either cluster."""
+
+    @property
+    def notices(self) -> list[str]:
+        """All that a person should know of what is shown."""
+        return [*self.remarks, *(f"group {name} is left out: {error}" for name, error in sorted(self.refused.items()))]
 
     async def __aenter__(self) -> GroupView:
         try:
@@ -138,7 +145,7 @@ class GroupView:
                 f"flow {flow}: {error}: no mirrorspark has run this flow there yet, or the topic may not be seen"
             ) from error
         if self._translation.damaged_entries:
-            self.notices.append(
+            self.remarks.append(
                 f"{self._translation.damaged_entries} records of the ledger cannot be read and are left out; "
                 "offsets that they told of are translated to an earlier one, never to a later one"
             )
@@ -151,7 +158,7 @@ class GroupView:
             }
             self._translation.checkpoints = self._ours
             if damaged:
-                self.notices.append(f"{damaged} records of {topic.topic} are no checkpoints and are left out")
+                self.remarks.append(f"{damaged} records of {topic.topic} are no checkpoints and are left out")
 
     # -- list and describe ------------------------------------------------------------------------------------------
 
@@ -161,15 +168,23 @@ class GroupView:
         shared = sorted(name for name, group in listed.items() if group.is_share and not self._chosen.refusal(name))
         if shared:
             names = ", ".join(shared[:NAMES_SHOWN_MAX]) + (" …" if len(shared) > NAMES_SHOWN_MAX else "")
-            self.notices.append(f"{len(shared)} share groups are not handled, they have no offsets to carry: {names}")
+            self.remarks.append(f"{len(shared)} share groups are not handled, they have no offsets to carry: {names}")
         wanted = [
             group
             for name, group in sorted(listed.items())
             if group.commits_offsets and self._chosen.refusal(name) is None
         ]
         described, refused = await self._describe(wanted)
-        self.notices += [f"group {group} is left out: {error}" for group, error in sorted(refused.items())]
+        self.refused = {**refused, **await self._hidden(listed)}
         return described
+
+    async def _hidden(self, listed: Container[str]) -> dict[str, BrokerError]:
+        """Groups that the file names, or that had checkpoints, and that the source does not list: it leaves out what we may
+        not see, and says so when it is asked by name."""
+        known = {*self._chosen.named, *(group for group, _ in self._ours)}
+        unlisted = sorted(name for name in known if name not in listed and self._chosen.refusal(name) is None)
+        answers = await GroupAdmin(self._source).offsets(dict.fromkeys(unlisted), Deadline(READ_TIMEOUT_S))
+        return answers.refused
 
     async def describe(self, group: str) -> GroupDescription:
         """Raises UnknownGroup."""

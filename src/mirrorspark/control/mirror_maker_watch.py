@@ -14,6 +14,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from mirrorspark.cluster.broker_errors import broker_error
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.group_admin import GroupAdmin
@@ -114,9 +115,10 @@ async def running_mirror_maker(target: ClusterClient, settings: FlowSettings) ->
     if state.members == 0:
         return ""
     workers = f"its group {group} on cluster {flow.target} has {state.members} members"
-    tasks = await _tasks(target, settings, deadline)
-    if tasks is None:
-        return f"MirrorMaker 2 may be carrying {flow}: {workers}, and what they do cannot be read"
+    try:
+        tasks = await _tasks(target, settings, deadline)
+    except BrokerError as error:
+        return f"MirrorMaker 2 may be carrying {flow}: {workers}, and what they do cannot be read: {error}"
     if not tasks:
         return ""
     shown = ", ".join(map(str, tasks[:TASKS_SHOWN_MAX]))
@@ -124,17 +126,13 @@ async def running_mirror_maker(target: ClusterClient, settings: FlowSettings) ->
     return f"MirrorMaker 2 is carrying {flow}: {workers}, with tasks {shown}{more}"
 
 
-async def _tasks(target: ClusterClient, settings: FlowSettings, deadline: Deadline) -> list[RunningTask] | None:
-    """Source tasks that somebody runs; None if the status topic cannot be read."""
+async def _tasks(target: ClusterClient, settings: FlowSettings, deadline: Deadline) -> list[RunningTask]:
+    """Source tasks that somebody runs. Raises BrokerError where the status topic cannot be read."""
     name = settings.connect.status_topic or f"mm2-status.{settings.flow.source}.internal"
     (found,) = await target.refresh([name], deadline)
     if found.error_code:
-        return None
-    try:
-        newest = await KeyedTopic(target, name, len(found.partitions)).read_all(deadline)
-    except BrokerError as error:
-        log.warning("%s: %s cannot be read: %s", settings.flow, name, error)
-        return None
+        raise broker_error(found.error_code, "Metadata", f"topic {name} on cluster {target.alias}", before="Fetch")
+    newest = await KeyedTopic(target, name, len(found.partitions)).read_all(deadline)
     tasks = (parse_task(key, value, settings.connect.connector) for key, value in newest.items())
     return sorted((task for task in tasks if task is not None and task.state not in AT_REST), key=str)
 

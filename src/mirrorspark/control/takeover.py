@@ -16,6 +16,7 @@ import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from mirrorspark.cluster.broker_errors import ErrorCode, broker_error
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.group_positions import GroupPositions
@@ -224,8 +225,10 @@ class _Takeover:
         at = TopicPartition(offset_syncs_topic(self._settings), 0)  # MirrorMaker 2 writes to no other
         try:
             (topic,) = await client.refresh([at.topic], self._deadline)
-            if topic.error_code or not topic.partitions:
+            if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 return history
+            if topic.error_code:
+                raise broker_error(topic.error_code, "Metadata", f"topic {at.topic} on {client.alias}", before="Fetch")
             start = await list_offset(client, at, EARLIEST, self._deadline)
             end = await list_offset(client, at, LATEST, self._deadline)
             while start < end:

@@ -55,7 +55,9 @@ class OwnNames:
     mirror_maker_group: str
     mirror_maker_status: str
     positions_group_back: str
-    """Of the flow in the other direction, on the source."""
+    """Of the flow in the other direction, on the source; as the next two."""
+    plan_back: str
+    status_back: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,8 +282,11 @@ class _Need:
         """``mirrorspark failover``: groups move to the target, and the flow back is given its start."""
         yield from self._on(self._source, self._groups, "Describe", "groups are translated (failover)", Resource.GROUP)
         yield from self._group_writing("failover")
-        why = "start positions of the flow back are committed (failover)"
-        yield RequiredAcl(self._source, Resource.GROUP, LITERAL, self._names.positions_group_back, "Read", why)
+        for topic in (self._names.plan_back, self._names.status_back):
+            yield from _own_topic(self._source, topic, "whether a mirror runs the flow back (failover)", "Read")
+        if self._settings.naming.policy != "default":  # there, names tell the flow back what it is not to carry
+            why = "start positions of the flow back are committed (failover)"
+            yield RequiredAcl(self._source, Resource.GROUP, LITERAL, self._names.positions_group_back, "Read", why)
 
     # -- pieces -----------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from mirrorspark.control.failover.reverse_flow import ReverseFlow, StartRule, re
 from mirrorspark.control.failover.stranded import find_stranded
 from mirrorspark.control.flow_lag import FlowLag, PartitionLag
 from mirrorspark.control.group_view import GroupDescription, GroupPartition
+from mirrorspark.errors import BrokerError
 from mirrorspark.names import Flow
 from mirrorspark.observe.flow_status import FlowStatus
 from mirrorspark.offsets.translation import Reason
@@ -166,3 +167,12 @@ def test_a_report_is_for_people_and_machines() -> None:
     assert report.lines() == ["east->west cut: not ready", "  notice lag: much", "  failed: first", "  failed: second"]
     assert report.to_json()["checks"] == [{"level": "notice", "subject": "lag", "text": "much"}]
     assert not report.is_well
+
+
+def test_a_group_that_may_not_be_looked_at_is_in_the_way() -> None:
+    """Who may not see the target's groups would move none, and call it done."""
+    refused = {"billing": BrokerError("our user lacks the ACL Describe on the group"), "audit": BrokerError("no")}
+    found = check_groups([], Mode.CUT, GroupChoice(left_alone=("audit",)), is_last=True, refused=refused)
+    (text,) = found.in_the_way
+    assert "group billing cannot be looked at: our user lacks the ACL Describe" in text
+    assert "--leave-group billing" in text

@@ -50,7 +50,10 @@ def acls(
         ),
     ] = False,
     with_failover: Annotated[
-        bool, typer.Option("--with-failover", help="Also what mirrorspark failover and failback do.")
+        bool,
+        typer.Option(
+            "--with-failover", help="Also what mirrorspark failover does; for failback, of a file with the flow back."
+        ),
     ] = False,
     with_takeover: Annotated[
         bool, typer.Option("--with-takeover", help="Also what going on after a MirrorMaker 2 reads.")

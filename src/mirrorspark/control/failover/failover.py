@@ -163,7 +163,14 @@ class Failover:
         async with GroupView(self.settings) as view:
             found = await view_groups(view, self.choices.groups)
             is_last = record is not None and record.is_done("hold")
-            return check_groups(found, self.choices.mode, self.choices.groups, is_last=is_last)
+            return check_groups(
+                found,
+                self.choices.mode,
+                self.choices.groups,
+                is_last=is_last,
+                refused=view.refused,
+                more=view.remarks,
+            )
 
     async def _drift(self) -> DryRun | None:
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from mirrorspark.cluster.broker_errors import ErrorCode, broker_error
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.group_admin import GroupAdmin
@@ -72,16 +73,29 @@ class GroupChecks:
 async def view_groups(view: GroupView, choice: GroupChoice) -> list[GroupDescription]:
     """Those that move and read something of the flow. Raises UnknownGroup for a name that is on no cluster."""
     found = [await view.describe(name) for name in choice.only] if choice.only else await view.list_all()
-    unknown = [name for name in choice.left_alone if name not in {one.group for one in found}]
-    for name in unknown:
+    known = {one.group for one in found} | view.refused.keys()
+    for name in (name for name in choice.left_alone if name not in known):
         await view.describe(name)
     return [one for one in found if one.group not in choice.left_alone and one.partitions]
 
 
-def check_groups(found: Sequence[GroupDescription], mode: Mode, choice: GroupChoice, *, is_last: bool) -> GroupChecks:
-    """``is_last``: nothing more will be carried; before that, what a drain mends is not in the way."""
-    in_the_way: list[str] = []
-    notices: list[str] = []
+def check_groups(
+    found: Sequence[GroupDescription],
+    mode: Mode,
+    choice: GroupChoice,
+    *,
+    is_last: bool,
+    refused: Mapping[str, Exception] | None = None,
+    more: Iterable[str] = (),
+) -> GroupChecks:
+    """``is_last``: nothing more will be carried; before that, what a drain mends is not in the way. ``refused``: groups that
+    a cluster does not let us look at. ``more``: what else the look had to say."""
+    notices: list[str] = [*more]
+    in_the_way = [
+        f"group {name} cannot be looked at: {error}. Give --leave-group {name} if it shall stay where it is"
+        for name, error in sorted((refused or {}).items())
+        if name not in choice.left_alone
+    ]
     for one in found:
         if one.in_use_on_target:
             in_the_way.append(
@@ -150,7 +164,7 @@ async def move_groups(settings: FlowSettings, mode: Mode, choice: GroupChoice) -
     """From the source's own commits. Nothing is written if one group is in the way. Raises GroupsInTheWay."""
     async with GroupView(settings) as view:
         found = await view_groups(view, choice)
-        checked = check_groups(found, mode, choice, is_last=True)
+        checked = check_groups(found, mode, choice, is_last=True, refused=view.refused)
         if checked.in_the_way:
             raise _in_the_way(checked.in_the_way)
         wanted = {
@@ -182,6 +196,8 @@ async def move_groups_by_checkpoints(settings: FlowSettings, target: ClusterClie
     deadline = Deadline(TIMEOUT_S)
     topic = policy_for(settings).checkpoints_topic(settings.flow.source)
     (listed,) = await target.refresh([topic], deadline)
+    if listed.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+        raise broker_error(listed.error_code, "Metadata", f"topic {topic} on {target.alias}", before="Fetch")
     if listed.error_code:
         text = f"the source cannot be asked, and {topic} is not on the target: groups start where they are there"
         return Outcome(text, {"groups": 0, "written": 0, "by": "checkpoints", "notices": [text]})
