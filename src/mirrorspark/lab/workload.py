@@ -133,8 +133,9 @@ class Workload:
             self._outstanding -= 1
             try:
                 # A broker that knows a repeated batch but no longer where it is answers without an offset.
-                if error is None and message.offset() >= 0:
-                    self.ledger.acknowledge(record.partition, record.sequence, message.offset(), content)
+                offset = message.offset()
+                if error is None and offset is not None and offset >= 0:
+                    self.ledger.acknowledge(record.partition, record.sequence, offset, content)
                     return
             except Exception as problem:  # noqa: BLE001  (raised by ``stop``; the client's own code would lose its name)
                 self._failure = problem
