@@ -424,16 +424,12 @@ def test_our_renewed_certificate_is_taken_without_a_restart(
             await asyncio.to_thread(wait_until_caught_up, source, target, topic_name, remote)
             store.write_bytes(pair.authority.issue(renewed).pkcs12())
             place = (ResourceType.TOPIC, "*", ResourcePatternType.LITERAL, f"User:CN={former}", "*")
-            for answer in (
-                admin(target)
-                .create_acls(
-                    [
-                        AclBinding(*place, AclOperation.ALL, AclPermissionType.DENY),
-                        AclBinding(*place[:3], "User:*", "*", AclOperation.ALL, AclPermissionType.ALLOW),
-                    ]
-                )
-                .values()
-            ):
+            client = admin(target)  # to be kept: what it was asked for ends with it
+            wanted = [
+                AclBinding(*place, AclOperation.ALL, AclPermissionType.DENY),
+                AclBinding(*place[:3], "User:*", "*", AclOperation.ALL, AclPermissionType.ALLOW),
+            ]
+            for answer in client.create_acls(wanted).values():
                 answer.result(30)
             await asyncio.to_thread(pair.target.brokers[0].kill)
             await asyncio.to_thread(pair.target.brokers[0].start)
