@@ -135,13 +135,18 @@ def _consume(bootstrap: str, topic: str) -> int:
     read = 0
     ends: dict[int, int] = {}
 
-    def has_all() -> bool:
+    def take(count: int, wait_s: float) -> bool:
         nonlocal read
-        for message in reader.consume(500, 0.5):
+        messages = reader.consume(count, wait_s)
+        for message in messages:
             if message.error() is None:
                 read += 1
                 ends[message.partition()] = message.offset() + 1
-        return sum(ends.values()) >= total - MARKERS_MAX and reader.consume(1, 0.2) == []
+        return bool(messages)
+
+    def has_all() -> bool:
+        take(500, 0.5)
+        return sum(ends.values()) >= total - MARKERS_MAX and not take(1, 0.2)
 
     wait_for(has_all, "the consumer on west to reach the end", 120.0)
     reader.close()
