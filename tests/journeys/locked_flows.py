@@ -10,7 +10,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -49,7 +49,7 @@ from mirrorspark.plan.replication_policy import policy_for
 from mirrorspark.plan.required_acls import INCLUDED, RequiredAcl, Resource
 from mirrorspark.settings import FlowSettings, GroupSync, Heartbeats, TopicSync
 
-__all__ = ["DEADLINE_S", "LockedFlow", "admin", "has_records", "is_seen_only_when_carried"]
+__all__ = ["DEADLINE_S", "LockedFlow", "admin", "beyond", "has_records", "is_seen_only_when_carried", "naming"]
 
 SEED = 20261118
 DEADLINE_S = 120.0
@@ -241,15 +241,7 @@ class LockedFlow:
         return "\n".join(filter(None, [*self.texts(), f"groups: {self.life.status.groups}", self.life.status.state]))
 
     def told(self, acl: RequiredAcl) -> str:
-        """The text that names what is missing: operation, resource, and its name."""
-        operations = {acl.operation, *INCLUDED.get(acl.operation, ())}
-        kind = str(acl.resource).replace("-", " ")
-        words = [f"our user lacks the ACL {operation} on the {kind}:" for operation in operations]
-        name = acl.cluster if acl.resource is Resource.CLUSTER else acl.name
-        for text in self.texts():
-            if name in text and any(word in text for word in words):
-                return text
-        return ""
+        return naming(acl, self.texts())
 
     # -- what it does -----------------------------------------------------------------------------------------------
 
@@ -310,6 +302,21 @@ class LockedFlow:
         wait_until_caught_up(source, target, self.plain, remote)
         verdict = check_copy(target, remote, self.workload.ledger)
         assert verdict.is_clean, verdict.report()
+
+
+def naming(acl: RequiredAcl, texts: Iterable[str]) -> str:
+    """The text that names what is missing: operation, resource, and its name; "" if none does."""
+    operations = {acl.operation, *INCLUDED.get(acl.operation, ())}
+    kind = str(acl.resource).replace("-", " ")
+    words = [f"our user lacks the ACL {operation} on the {kind}:" for operation in operations]
+    name = acl.cluster if acl.resource is Resource.CLUSTER else acl.name
+    return next((text for text in texts if name in text and any(word in text for word in words)), "")
+
+
+def beyond(lines: Sequence[RequiredAcl], usual: Iterable[RequiredAcl]) -> list[int]:
+    """Numbers of the lines that are not among the usual ones."""
+    known = {acl.key for acl in usual}
+    return [number for number, acl in enumerate(lines) if acl.key not in known]
 
 
 @cache

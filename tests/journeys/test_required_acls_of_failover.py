@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.journeys.failover_pair import PARTITIONS, PATIENCE_S, Pair
+from tests.journeys.locked_flows import beyond, naming
 from typer.testing import CliRunner
 
 from mirrorspark.__main__ import app
@@ -21,7 +22,7 @@ from mirrorspark.control.failover import holding
 from mirrorspark.lab.clients import create_topic, wait_for
 from mirrorspark.lab.flow_without_spark import FlowWithoutSpark
 from mirrorspark.lab.locked_pair import LockedPair, grant
-from mirrorspark.plan.required_acls import INCLUDED, RequiredAcl
+from mirrorspark.plan.required_acls import RequiredAcl
 from mirrorspark.settings import FlowSettings
 
 USERS = 12
@@ -61,8 +62,8 @@ class LockedWork:
         return [acl for one in found for acl in one.acls]
 
     def added(self) -> list[RequiredAcl]:
-        usual = {acl.key for acl in self.lines(with_failover=False)}
-        return [acl for acl in self.lines() if acl.key not in usual]
+        lines = self.lines()
+        return [lines[number] for number in beyond(lines, self.lines(with_failover=False))]
 
     def grant(self, acls: list[RequiredAcl]) -> None:
         sides = {self.pair.aliases["east"]: self._locked.source, self.pair.aliases["west"]: self._locked.target}
@@ -103,14 +104,10 @@ def _refused(work: LockedWork, command: str, acl: RequiredAcl, caplog: pytest.Lo
     caplog.clear()
     with caplog.at_level(logging.INFO):
         answer = CliRunner().invoke(app, [command, str(work.pair.file), "--flow", work.pair.flow, "--yes"])
-    kind = str(acl.resource).replace("-", " ")
-    operations = (acl.operation, *INCLUDED.get(acl.operation, ()))
-    words = [f"our user lacks the ACL {operation} on the {kind}:" for operation in operations]
-    lines = [*answer.output.splitlines(), *caplog.messages]
-    told = [line for line in lines if acl.name in line and any(word in line for word in words)]
+    told = naming(acl, [*answer.output.splitlines(), *caplog.messages])
     assert told, f"{acl}: nothing says so\n{answer.output}\n{caplog.text}"
     assert answer.exit_code != 0 or acl.without, answer.output
-    return told[0]
+    return told
 
 
 @pytest.mark.slow

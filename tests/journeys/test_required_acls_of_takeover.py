@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.journeys.acl_proof import all_removals, everything_works, listening, shorten_pauses
-from tests.journeys.locked_flows import DEADLINE_S, LockedFlow
+from tests.journeys.locked_flows import DEADLINE_S, LockedFlow, beyond
 
 from mirrorspark.control.acl_list import AclChoices
 from mirrorspark.events import EventKind
@@ -39,13 +39,6 @@ class TakenOverFlow(LockedFlow):
         )
         folder = folder / f"mirror-maker-{number}"
         self.mirror_maker = MirrorMaker(properties, folder, heap_mb=HEAP_MB, is_measured=False)
-
-    def added(self) -> list[int]:
-        """Numbers of the lines that a flow without a past does not have."""
-        lines, self.choices = self.lines(), AclChoices({}, {})
-        usual = {acl.key for acl in self.lines()}
-        self.choices = AclChoices({}, {}, with_takeover=True)
-        return [number for number, acl in enumerate(lines) if acl.key not in usual]
 
     def lacks(self, acl: RequiredAcl) -> None:
         self._runs_on = acl.name.startswith("mm2-status")
@@ -87,7 +80,7 @@ def test_the_list_is_enough_and_has_nothing_to_spare(
 ) -> None:
     shorten_pauses(monkeypatch)
     flows = [TakenOverFlow(pair, number, tmp_path) for number in range(USERS)]
-    added = flows[0].added()
+    added = beyond(flows[0].lines(), LockedFlow(pair, 0, tmp_path).lines())  # what one without a past does not have
     assert len(added) == USERS - 1
     try:
         for number, flow in zip(added, flows[1:], strict=True):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.journeys.acl_proof import all_removals, everything_works, listening, shorten_pauses
-from tests.journeys.locked_flows import LockedFlow
+from tests.journeys.locked_flows import LockedFlow, beyond
 from tests.journeys.locked_ways import WAYS
 
 from mirrorspark.lab.clients import create_topic, delete_topic, topic_partitions
@@ -42,9 +42,8 @@ def pair(running_pair: LockedPair, monkeypatch: pytest.MonkeyPatch) -> LockedPai
 @pytest.mark.parametrize("way", WAYS)
 def test_the_list_for_a_way_is_enough_and_has_nothing_to_spare(pair: LockedPair, tmp_path: Path, way: str) -> None:
     first = USERS_OF_ONE * list(WAYS).index(way)
-    usual = {acl.key for acl in LockedFlow(pair, first, tmp_path).lines()}
     lines = WAYS[way](pair, first, tmp_path).lines()
-    own = [number for number, acl in enumerate(lines) if acl.key not in usual]
+    own = beyond(lines, LockedFlow(pair, first, tmp_path).lines())
     print(f"{len(lines)} lines, of its own: {[str(lines[number]) for number in own]}")
     assert own
     # One after the other: some are told only while a topic that flows share is missing, or when it goes.

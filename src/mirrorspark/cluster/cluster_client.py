@@ -22,7 +22,7 @@ from mirrorspark.cluster.connection import Connection
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.security import Security
 from mirrorspark.cluster.traffic import Traffic, traffic_by_node
-from mirrorspark.errors import AuthenticationFailed, ClusterError, MirrorError, Unreachable
+from mirrorspark.errors import AuthenticationFailed, BrokerError, ClusterError, MirrorError, Unreachable
 from mirrorspark.names import TopicPartition
 from mirrorspark.settings import ClusterSettings
 
@@ -192,6 +192,14 @@ class ClusterClient:
             about = f"{at} on cluster {self.alias}"
             code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             raise broker_error(code, "Metadata", about, before=request, topic=at.topic, partition=at.partition)
+
+    def no_leader(self, at: TopicPartition, request: str) -> ClusterError:
+        """Why the partition has none for us, to raise or to keep: an ACL that is missing, or what passes by itself."""
+        try:
+            self.check_allowed(at, request)
+        except BrokerError as error:
+            return error
+        return Unreachable(f"{at}: no leader on cluster {self.alias} now", topic=at.topic, partition=at.partition)
 
     def leader(self, at: TopicPartition) -> PartitionLeader | None:
         """The leader as last looked up; None if unknown or there is none now."""

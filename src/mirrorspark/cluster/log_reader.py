@@ -15,7 +15,7 @@ from kafka.protocol.consumer import ListOffsetsRequest
 from mirrorspark.cluster.broker_errors import ErrorCode, broker_error, is_retriable, is_stale_metadata
 from mirrorspark.cluster.cluster_client import ClusterClient, PartitionLeader
 from mirrorspark.cluster.deadline import Deadline
-from mirrorspark.errors import BrokerError, ClusterError, Unreachable
+from mirrorspark.errors import BrokerError, ClusterError
 from mirrorspark.names import TopicPartition
 from mirrorspark.wire.messages.fetch import (
     FETCH_API_KEY,
@@ -157,13 +157,13 @@ async def _leader(client: ClusterClient, at: TopicPartition, asked_for: str) -> 
         await client.refresh([at.topic])
         leader = client.leader(at)
     if leader is None:
-        client.check_allowed(at, asked_for)
-        if at.topic not in client.topics:
+        problem = client.no_leader(at, asked_for)
+        if problem.retriable and at.topic not in client.topics:
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             raise broker_error(
                 code, "Metadata", f"{at} on cluster {client.alias}", topic=at.topic, partition=at.partition
             )
-        raise Unreachable(f"{at}: no leader on cluster {client.alias} now", topic=at.topic, partition=at.partition)
+        raise problem
     return leader
 
 

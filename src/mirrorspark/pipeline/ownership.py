@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from mirrorspark.cluster.cluster_client import ClusterClient
 from mirrorspark.cluster.deadline import Deadline
 from mirrorspark.cluster.group_positions import GroupPositions
-from mirrorspark.errors import BrokerError, ClusterError, MirrorError, NewerFormat, Unreachable
+from mirrorspark.errors import ClusterError, MirrorError, NewerFormat
 from mirrorspark.names import TopicPartition
 from mirrorspark.offsets.position import Position
 from mirrorspark.pipeline.express import Express
@@ -163,26 +163,18 @@ class Ownership:
         down, must not keep those from flowing that are well."""
         able = []
         for track in tracks:
-            problem = self._without_leader(self._source, track.source) or self._without_leader(
-                self._target, track.remote
-            )
-            if problem is None:
+            sides = (self._source, track.source), (self._target, track.remote)
+            leaderless = next(((client, at) for client, at in sides if client.leader(at) is None), None)
+            if leaderless is None:
                 able.append(track)
-            else:
-                self._wanted.discard(track)
-                self._troubles.stopped(track, problem)
-                if problem.retriable:
-                    track.retry_at = time.monotonic() + LEADER_AGAIN_S
+                continue
+            client, at = leaderless
+            problem = client.no_leader(at, "ListOffsets")
+            self._wanted.discard(track)
+            self._troubles.stopped(track, problem)
+            if problem.retriable:
+                track.retry_at = time.monotonic() + LEADER_AGAIN_S
         return able
-
-    def _without_leader(self, client: ClusterClient, at: TopicPartition) -> ClusterError | None:
-        if client.leader(at) is not None:
-            return None
-        try:
-            client.check_allowed(at, "ListOffsets")
-        except BrokerError as error:
-            return error
-        return Unreachable(f"{at}: no leader on cluster {client.alias} now", topic=at.topic, partition=at.partition)
 
     async def _own(self, tracks: list[Track]) -> dict[Track, Exception]:
         if not tracks:
